@@ -487,6 +487,28 @@ def test_an_area_sums_what_is_in_it(client: Client) -> None:
     ]
 
 
+def test_an_area_has_the_share_and_the_extremes_of_each_name(tmp_path: Path) -> None:
+    rows: tuple[tracebuild.Row, ...] = (
+        ["cpu_op", "aten::mm", 0, 40],
+        ["cpu_op", "aten::mm", 50, 10],
+        ["user_annotation", "loop", 0, 100],
+        ["user_annotation", "loop", 5, 20],
+    )
+    client = asking(tmp_path, rows)
+    track = client.track("Main thread")["id"]
+
+    table = client.get("area", start_ns=20 * US, end_ns=100 * US, tracks=track)["table"]["values"]
+    columns = ("share", "total_ns", "min_ns", "mean_ns", "max_ns")
+    by_name = dict(
+        zip(table["name"], zip(*(table[key] for key in columns), strict=True), strict=True)
+    )
+    assert by_name == {
+        "aten::mm": (30 / 80, 30 * US, 10 * US, 25 * US, 40 * US),
+        # A call in a call of the same name takes no time of its own.
+        "loop": (1.0, 85 * US, 20 * US, 60 * US, 100 * US),
+    }
+
+
 def test_what_began_before_the_first_event_is_told_as_it_was_recorded(tmp_path: Path) -> None:
     rows: tuple[tracebuild.Row, ...] = (
         ["Trace", "PyTorch Profiler (0)", 0, 100],

@@ -1,14 +1,15 @@
-/** The summary of an area: time by name, and how busy each track was. */
+/** The summary of an area: the time of each name, or how busy each track was. */
 import { type ReactNode, useMemo } from 'react';
 import { useTraceQuery } from '../../api/queries';
-import type { TimelineArea } from '../../api/types.gen';
-import { duration, instant, plural, quantityExact, share } from '../../core/format';
+import type { Table, TimelineArea } from '../../api/types.gen';
+import { column, tableOf } from '../../core/columns';
+import { duration, instant, plural } from '../../core/format';
 import type { Sort } from '../../state/location';
 import { Button } from '../../widgets/button';
 import { ExportMenu } from '../../widgets/export_menu';
 import { Loaded } from '../../widgets/loaded';
-import { PlainTable } from '../../widgets/plain_table';
 import { saveTable } from '../../widgets/save_table';
+import { useSegments } from '../../widgets/segmented';
 import type { Look } from '../../widgets/table/cell';
 import { cellOf, orderedRows } from '../../widgets/table/rows';
 import { SortedGrid } from '../../widgets/table/sorted_grid';
@@ -17,12 +18,47 @@ import { categoryLabel, trackLabel } from './slice_labels';
 import type { Timeline } from './wire';
 
 /** Categories by their labels. */
-const lookOf = ({ table }: TimelineArea, { categories }: Timeline): Look => ({
+const lookOf = (table: Table, { categories }: Timeline): Look => ({
   cell: ({ key }, at) =>
     key === 'category'
       ? { text: categoryLabel(categories, String(cellOf(table, key, at))) }
       : undefined,
 });
+
+const ROWS = [
+  { id: 'name', label: 'By name', title: 'The time of the slices of each name' },
+  { id: 'track', label: 'By track', title: 'Busy and idle time of each track' },
+] as const;
+const LABELS = {
+  name: 'Time in the area by name',
+  track: 'Busy and idle time of the tracks in the area',
+} as const;
+const TRACK_COLUMNS = [
+  column('track', 'Track', 'text'),
+  column('slice_count', 'Count', 'count', 'Number of slices in the area, wholly or in part'),
+  column('busy_ns', 'Busy', 'ns', 'Time in which any slice of the track ran'),
+  column('share', 'Busy share', 'share', 'Fraction of the time range in which any slice ran'),
+  column('idle_ns', 'Idle', 'ns', 'The rest of the time range'),
+];
+
+const namesTable = ({ table }: TimelineArea): Table => ({
+  ...table,
+  columns: table.columns.map((column) =>
+    column.key === 'slice_count' ? { ...column, label: 'Count' } : column,
+  ),
+});
+
+/** The tracks of an area, busiest first. */
+function tracksTable({ tracks }: TimelineArea, timeline: Timeline): Table {
+  const rows = tracks.map(({ track, slice_count, busy_ns, idle_ns }) => ({
+    track: trackLabel(timeline.tracks, track),
+    slice_count,
+    busy_ns,
+    share: busy_ns / Math.max(1, busy_ns + idle_ns),
+    idle_ns,
+  }));
+  return { ...tableOf(TRACK_COLUMNS, rows), sort: 'busy_ns' };
+}
 
 /** Ways to select an area without dragging. */
 export interface Summarize {
@@ -61,6 +97,7 @@ interface Props {
   readonly sort: Sort | null;
   readonly onSort: (sort: Sort | null) => void;
   readonly summarize: Summarize;
+  readonly onAllTracks: () => void;
   readonly onNarrow: () => void;
   readonly onClear: () => void;
 }
@@ -72,10 +109,14 @@ interface SummaryProps extends Props {
 
 function AreaSummary(props: SummaryProps): ReactNode {
   const { summary, timeline, area, sort: requested } = props;
-  const { table } = summary;
+  const [by, segments] = useSegments('area-by', { label: 'Rows of the table', segments: ROWS });
+  const table = useMemo(
+    () => (by === 'name' ? namesTable(summary) : tracksTable(summary, timeline)),
+    [by, summary, timeline],
+  );
   const isColumn = table.columns.some((column) => column.key === requested?.key);
   const sort = requested && isColumn ? requested : { key: table.sort, descending: true };
-  const look = useMemo(() => lookOf(summary, timeline), [summary, timeline]);
+  const look = useMemo(() => lookOf(table, timeline), [table, timeline]);
   const save = (format: 'csv' | 'json'): void => {
     const order = orderedRows(table, sort.key, sort.descending);
     const rows = Array.from(order, (at) =>
@@ -83,7 +124,12 @@ function AreaSummary(props: SummaryProps): ReactNode {
     );
     const exported = { columns: table.columns, rows };
     const about = { start_ns: summary.start_ns, end_ns: summary.end_ns, tracks: area.tracks };
-    saveTable({ name: [...props.traceName, 'timeline-area'], format, table: exported, about });
+    saveTable({
+      name: [...props.traceName, `timeline-area-by-${by}`],
+      format,
+      table: exported,
+      about,
+    });
   };
   return (
     <div className="area">
@@ -92,54 +138,30 @@ function AreaSummary(props: SummaryProps): ReactNode {
           <strong>{duration(area.end - area.start)}</strong> from {instant(area.start)}, on{' '}
           {plural(summary.tracks.length, 'track')}
         </p>
+        {segments}
         <span className="space" />
-        <SummarizeButtons summarize={props.summarize} />
-        <Button quiet onClick={props.onNarrow}>
+        {area.tracks.length > 0 && (
+          <Button quiet title="The same time range on all tracks" onClick={props.onAllTracks}>
+            All tracks
+          </Button>
+        )}
+        <Button quiet title="Filter all views to this time range" onClick={props.onNarrow}>
           Filter to selection
         </Button>
-        <ExportMenu note="All names in the area, in full precision." onExport={save} />
+        <ExportMenu note="All rows of this table, in full precision." onExport={save} />
         <Button quiet onClick={props.onClear}>
           Clear selection
         </Button>
       </div>
-      <div className="area-body">
-        <SortedGrid
-          table={table}
-          name="timeline-area"
-          label="Time in the area by name"
-          sort={sort}
-          look={look}
-          onSort={props.onSort}
-        />
-        <div className="area-tracks">
-          <PlainTable
-            className="plain slices-table"
-            caption="Busy and idle time of the tracks in the area"
-            rows={summary.tracks}
-            keyOf={({ track }) => track}
-            columns={[
-              {
-                label: 'Track',
-                isHeader: true,
-                title: ({ slice_count }) => plural(slice_count, 'slice'),
-                cell: ({ track }) => trackLabel(timeline.tracks, track),
-              },
-              {
-                label: 'Busy',
-                isNumber: true,
-                title: ({ busy_ns }) => quantityExact(busy_ns, 'ns'),
-                cell: ({ busy_ns, idle_ns }) => share(busy_ns / Math.max(1, busy_ns + idle_ns)),
-              },
-              {
-                label: 'Idle',
-                isNumber: true,
-                title: ({ idle_ns }) => quantityExact(idle_ns, 'ns'),
-                cell: ({ idle_ns }) => duration(idle_ns),
-              },
-            ]}
-          />
-        </div>
-      </div>
+      <SortedGrid
+        table={table}
+        name={`timeline-area-${by}`}
+        label={LABELS[by]}
+        sort={sort}
+        look={look}
+        isFitted={false}
+        onSort={props.onSort}
+      />
     </div>
   );
 }
@@ -160,7 +182,7 @@ export function AreaTab(props: Props): ReactNode {
     return (
       <div className="panel-body">
         <p className="muted">
-          No area is selected. Hold Shift and drag over the tracks to summarize an area.
+          No area is selected. Drag over the tracks to sum up the slices in a time range.
         </p>
         <SummarizeButtons summarize={props.summarize} />
       </div>

@@ -1,6 +1,6 @@
 /** Exports: search results as a table; subtitle and legend of the picture. Pure. */
 import type { Column } from '../../api/types.gen';
-import { shade, shadeNumber, type Theme } from '../../canvas/colours';
+import { shade, type Theme } from '../../canvas/colours';
 import type { Range } from '../../canvas/viewport';
 import { colourId } from '../../core/colour';
 import { column } from '../../core/columns';
@@ -39,7 +39,7 @@ export function exportOf(hits: readonly Hit[], { tracks, categories }: Timeline)
 export const legendOf = (categories: readonly SliceCategory[], theme: Theme): LegendEntry[] =>
   categories.map(({ id, label }) => ({
     label,
-    colour: shade(colourId(id), shadeNumber(''), theme),
+    colour: shade(colourId(id), 0, theme),
   }));
 
 /** The names of the trace, and the visible range. */

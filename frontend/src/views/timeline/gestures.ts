@@ -1,12 +1,17 @@
-/** Pointer and wheel on the tracks: pan, zoom, select, drag an area. */
-import type { Range } from '../../canvas/viewport';
+/** Pointer and wheel on the tracks: select an area, pan, zoom. */
+import { isFreeKey } from '../../host/typing';
+import type { Area } from './settings';
 import type { Point, Viewer } from './viewer';
 
+/** What dragging does; Shift and drag does the other. */
+export type DragMode = 'select' | 'pan';
+
 export interface Gestures {
+  readonly dragMode: DragMode;
   readonly click: (point: Point) => void;
   readonly doubleClick: (point: Point) => void;
-  /** An area while it is dragged, and when the drag ends. */
-  readonly area: (time: Range, tracks: readonly number[], isDone: boolean) => void;
+  /** A selected area: a time range of the tracks that the drag crossed. */
+  readonly area: (area: Area) => void;
   readonly scrollBy: (px: number) => void;
 }
 
@@ -45,8 +50,21 @@ interface Pan {
   isMoved: boolean;
 }
 
+/** The part of a pointer event that decides what dragging does. */
+export type Press = Pick<PointerEvent, 'button' | 'shiftKey' | 'pointerType'>;
+
+const LEFT = 0;
+const MIDDLE = 1;
+
+/** What a drag does: fingers, the middle button and a held space bar pan. */
+export function dragKind(press: Press, mode: DragMode, isSpaceHeld: boolean): DragMode {
+  if (press.button === MIDDLE || press.pointerType === 'touch' || isSpaceHeld) return 'pan';
+  const other = mode === 'select' ? 'pan' : 'select';
+  return press.shiftKey ? other : mode;
+}
+
 interface AreaDrag {
-  readonly kind: 'area';
+  readonly kind: 'select';
   readonly from: Point;
   isMoved: boolean;
 }
@@ -71,11 +89,11 @@ class Dragging {
     return { distancePx: Math.max(8, Math.hypot(a.x - b.x, a.y - b.y)), middle: (a.x + b.x) / 2 };
   }
 
-  down(id: number, point: Point, isArea: boolean): void {
+  down(id: number, point: Point, kind: DragMode): void {
     this.points.set(id, point);
     if (this.points.size === 2) this.drag = { kind: 'pinch', distancePx: this.spread().distancePx };
-    else if (isArea) this.drag = { kind: 'area', from: point, isMoved: false };
-    else this.drag = { kind: 'pan', from: point, last: point, isMoved: false };
+    else if (kind === 'select') this.drag = { kind, from: point, isMoved: false };
+    else this.drag = { kind, from: point, last: point, isMoved: false };
   }
 
   move(id: number, point: Point): void {
@@ -83,7 +101,7 @@ class Dragging {
     const { drag } = this;
     if (drag === null) this.viewer.point(point);
     else if (drag.kind === 'pinch') this.pinch(drag);
-    else if (drag.kind === 'area') this.area(drag, point, false);
+    else if (drag.kind === 'select') this.select(drag, point);
     else this.pan(drag, point);
   }
 
@@ -102,9 +120,14 @@ class Dragging {
     this.viewer.point(point);
   }
 
-  private area(drag: AreaDrag, point: Point, isDone: boolean): void {
+  private select(drag: AreaDrag, point: Point): void {
     drag.isMoved ||= Math.abs(point.x - drag.from.x) >= CLICK_PX;
     if (!drag.isMoved) return;
+    this.viewer.draft = this.areaOf(drag, point);
+    this.viewer.point(null); // a tooltip would cover the area
+  }
+
+  private areaOf(drag: AreaDrag, point: Point): Area {
     const { viewer } = this;
     const [left, right] = [Math.min(drag.from.x, point.x), Math.max(drag.from.x, point.x)];
     const [top, bottom] = [Math.min(drag.from.y, point.y), Math.max(drag.from.y, point.y)];
@@ -112,30 +135,57 @@ class Dragging {
       .visibleLanes()
       .filter(({ lane, y }) => lane.rows > 0 && y < bottom && y + lane.heightPx > top)
       .map(({ lane }) => lane.track.id);
-    const time = {
-      start: Math.max(viewer.bounds.start, viewer.timeAt(left)),
-      end: Math.min(viewer.bounds.end, viewer.timeAt(right)),
+    return {
+      start: Math.floor(Math.max(viewer.bounds.start, viewer.timeAt(left))),
+      end: Math.ceil(Math.min(viewer.bounds.end, viewer.timeAt(right))),
+      tracks: [...new Set(tracks)],
     };
-    this.gestures.area(time, [...new Set(tracks)], isDone);
   }
 
-  up(id: number, point: Point): void {
+  up(id: number, point: Point, button: number): void {
     const { drag } = this;
     this.points.delete(id);
     if (this.points.size > 0) return;
     this.drag = null;
-    if (drag?.kind === 'area') this.area(drag, point, true);
-    if (drag?.kind === 'pan' && !drag.isMoved) this.gestures.click(point);
+    if (drag === null || drag.kind === 'pinch') return;
+    if (drag.kind === 'select' && drag.isMoved) this.gestures.area(this.areaOf(drag, point));
+    if (!drag.isMoved && button === LEFT) this.gestures.click(point);
+    this.viewer.draft = null;
+    this.viewer.point(point);
   }
 
   cancel(id: number): void {
     this.points.delete(id);
     this.drag = null;
+    this.viewer.draft = null;
   }
 
   get isPanning(): boolean {
     return this.drag?.kind === 'pan' && this.drag.isMoved;
   }
+}
+
+/** Whether the space bar is held, for which the canvas shows a hand. */
+function listenToSpace(canvas: HTMLElement, signal: AbortSignal): () => boolean {
+  let isHeld = false;
+  const set = (held: boolean): void => {
+    isHeld = held;
+    canvas.classList.toggle('can-pan', held);
+  };
+  document.addEventListener(
+    'keydown',
+    (event) => {
+      // On a button, a tab or a link it presses that.
+      const isHere = event.target === canvas || event.target === document.body;
+      if (event.key !== ' ' || !isHere || !isFreeKey(event)) return;
+      event.preventDefault();
+      set(true);
+    },
+    { signal },
+  );
+  document.addEventListener('keyup', (event) => event.key === ' ' && set(false), { signal });
+  window.addEventListener('blur', () => set(false), { signal });
+  return () => isHeld;
 }
 
 /** Listens on the canvas and returns how to stop; every gesture reads `latest` again. */
@@ -145,31 +195,37 @@ export function listen(
   latest: () => Gestures,
 ): () => void {
   const gestures: Gestures = {
+    get dragMode() {
+      return latest().dragMode;
+    },
     click: (point) => latest().click(point),
     doubleClick: (point) => latest().doubleClick(point),
-    area: (...given) => latest().area(...given),
+    area: (area) => latest().area(area),
     scrollBy: (px) => latest().scrollBy(px),
   };
   const dragging = new Dragging(viewer, gestures);
   const ended = new AbortController();
   const { signal } = ended;
+  const isSpaceHeld = listenToSpace(canvas, signal);
   const on = <K extends keyof HTMLElementEventMap>(
     type: K,
     act: (event: HTMLElementEventMap[K]) => void,
   ): void => canvas.addEventListener(type, act, { signal, passive: false });
   on('wheel', (event) => onWheel(viewer, canvas, gestures, event));
   on('pointerdown', (event) => {
-    if (event.button !== 0) return;
-    canvas.focus({ preventScroll: true });
+    if (event.button !== LEFT && event.button !== MIDDLE) return;
+    if (event.button === MIDDLE) event.preventDefault(); // no scrolling by the browser
     canvas.setPointerCapture(event.pointerId);
-    dragging.down(event.pointerId, pointOf(canvas, event), event.shiftKey);
+    const kind = dragKind(event, gestures.dragMode, isSpaceHeld());
+    dragging.down(event.pointerId, pointOf(canvas, event), kind);
   });
   on('pointermove', (event) => {
     dragging.move(event.pointerId, pointOf(canvas, event));
     canvas.classList.toggle('is-panning', dragging.isPanning);
+    canvas.classList.toggle('is-link', viewer.stubAt() !== null);
   });
   on('pointerup', (event) => {
-    if (event.button === 0) dragging.up(event.pointerId, pointOf(canvas, event));
+    dragging.up(event.pointerId, pointOf(canvas, event), event.button);
     canvas.classList.remove('is-panning');
   });
   on('pointercancel', (event) => dragging.cancel(event.pointerId));

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useState } from 'react';
+import { type CSSProperties, type KeyboardEvent, type ReactNode, useState } from 'react';
 import { count, plural, quantityExact, share } from '../../core/format';
 import { Icon } from '../../widgets/icon';
 import type { Lane, Layout } from './layout';
@@ -116,23 +116,25 @@ function Label(props: LabelProps): ReactNode {
         actions.moveTo(Number(event.dataTransfer.getData('text/plain')), track.id);
       }}
     >
-      {lane.canOpen ? (
-        <button
-          type="button"
-          className="track-name flex grow"
-          data-track={track.id}
-          aria-expanded={lane.isOpen}
-          tabIndex={isReachable ? 0 : -1}
-          onClick={() => actions.toggle(track.id)}
-        >
-          <Icon name={lane.isOpen ? 'down' : 'chevron'} size={13} />
-          {text}
-        </button>
-      ) : (
-        <span className="track-name flex grow track-fixed">{text}</span>
-      )}
-      <Busy lane={lane} wholeNs={wholeNs} />
-      <Buttons {...props} />
+      <div className="track-head">
+        {lane.canOpen ? (
+          <button
+            type="button"
+            className="track-name flex grow"
+            data-track={track.id}
+            aria-expanded={lane.isOpen}
+            tabIndex={isReachable ? 0 : -1}
+            onClick={() => actions.toggle(track.id)}
+          >
+            <Icon name={lane.isOpen ? 'down' : 'chevron'} size={13} />
+            {text}
+          </button>
+        ) : (
+          <span className="track-name flex grow track-fixed">{text}</span>
+        )}
+        <Busy lane={lane} wholeNs={wholeNs} />
+        <Buttons {...props} />
+      </div>
     </li>
   );
 }
@@ -160,7 +162,10 @@ export function Labels({ layout, wholeNs, actions }: Props): ReactNode {
   };
   const at = Math.min(reached, Math.max(0, lanes.length - 1));
   return (
-    <div className="timeline-labels">
+    <div
+      className="timeline-labels"
+      style={{ '--pinned': `${layout.pinnedPx}px` } as CSSProperties}
+    >
       {pinned.length > 0 && (
         <ul className="track-list pinned" aria-label="Pinned tracks">
           {pinned.map((lane) => (

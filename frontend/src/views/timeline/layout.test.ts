@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { laneAt, layoutOf, movedBy, movedTo, rowAt, rowTopPx } from './layout';
+import { laneAt, layoutOf, movedBy, movedTo, rowAt, rowTopPx, withCounterGroup } from './layout';
 import type { Settings } from './settings';
 import type { Track } from './wire';
 
@@ -44,6 +44,27 @@ describe('tracks', () => {
       'thread 200',
       'memory',
     ]);
+  });
+
+  it('have the counters below them, in a group that is collapsed at first', () => {
+    const grouped = withCounterGroup(tracks);
+    const labels = (patch: Partial<Settings>): string[] =>
+      layoutOf({ tracks: grouped }, { ...NOTHING, ...patch }).lanes.map((lane) => lane.track.label);
+    const threads = ['GPU 0', 'stream 7', 'stream 20', 'Host', 'thread 100', 'thread 200'];
+    expect(labels({})).toEqual([...threads, 'Counters']);
+    const [counters] = grouped.filter(({ label }) => label === 'Counters');
+    expect(counters).toMatchObject({ id: 8, detail: 'memory' });
+    expect(labels({ toggled: [8] })).toEqual([...threads, 'Counters', 'memory']);
+    expect(labels({ filter: 'memory' })).toEqual(['Counters', 'memory']);
+    expect(grouped.find(({ id }) => id === 7)?.detail).toBe('Host');
+  });
+
+  it('keep their numbers, and are as they were where all or none are counters', () => {
+    expect(withCounterGroup(tracks).map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const counters = tracks.filter(({ kind }) => kind === 'counter' || kind === 'group');
+    expect(withCounterGroup(counters)).toBe(counters);
+    const others = tracks.filter(({ kind }) => kind !== 'counter');
+    expect(withCounterGroup(others)).toBe(others);
   });
 
   it('are filtered by their name or their group’s', () => {

@@ -42,6 +42,35 @@ type LayoutSettings = Pick<
   'pinned' | 'toggled' | 'hidden' | 'kinds' | 'filter' | 'order'
 >;
 
+/** The tracks with all counters below the others, in a group that is collapsed at first. */
+export function withCounterGroup(tracks: Timeline['tracks']): Timeline['tracks'] {
+  const counters = tracks.filter((track) => track.kind === 'counter');
+  const hasOthers = tracks.some(({ kind }) => kind !== 'counter' && kind !== 'group');
+  if (counters.length === 0 || !hasOthers) return tracks;
+  // Links refer to tracks by number: the added one follows the server's.
+  const id = Math.max(...tracks.map((track) => track.id)) + 1;
+  const labels = new Map(tracks.map((track) => [track.id, track.label]));
+  const group: Track = {
+    id,
+    parent: null,
+    kind: 'group',
+    label: 'Counters',
+    detail: counters.map((track) => track.label).join(', '),
+    row_count: 0,
+    event_count: null,
+    busy_ns: null,
+    order: Math.max(...tracks.map((track) => track.order)) + 1,
+    unit: '',
+    is_open: false,
+  };
+  const moved = (track: Track): Track => {
+    const subject = track.parent === null ? undefined : labels.get(track.parent);
+    const detail = [subject, track.detail].filter(Boolean).join(', ');
+    return { ...track, parent: id, detail };
+  };
+  return [...tracks.map((track) => (track.kind === 'counter' ? moved(track) : track)), group];
+}
+
 interface Node {
   readonly track: Track;
   readonly children: readonly Node[];

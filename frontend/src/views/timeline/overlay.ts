@@ -1,10 +1,12 @@
 /** Everything drawn over the slices: the selection and its links, ranges, marks, a finding. */
 import type { Frame } from '../../canvas/surface';
+import { fitterOf } from '../../canvas/text';
 import type { Range } from '../../canvas/viewport';
 import { duration } from '../../core/format';
 import { rowTopPx } from './layout';
 import type { Picked } from './pick';
 import type { Area } from './settings';
+import { type ShownLink, stubsOf } from './stubs';
 import type { Viewer } from './viewer';
 import type { SlicePosition, StepMark } from './wire';
 
@@ -19,7 +21,7 @@ export interface Overlay {
   readonly selected: SlicePosition | null;
   /** The selected idle time, which no event stands for. */
   readonly picked: Picked | null;
-  readonly links: readonly SlicePosition[];
+  readonly links: readonly ShownLink[];
   /** The time that all views are filtered to. */
   readonly time: Range | null;
   readonly area: Area | null;
@@ -34,11 +36,16 @@ export function markName(at: number): string {
   return at < 26 ? letter : `${markName(Math.floor(at / 26) - 1)}${letter}`;
 }
 
-interface Box {
+export interface Box {
   readonly x: number;
   readonly y: number;
   readonly widthPx: number;
   readonly heightPx: number;
+}
+
+interface SliceBox extends Box {
+  /** Whether any of it is visible. */
+  readonly isInSight: boolean;
 }
 
 /** The box of a slice on the screen; null if its track is not shown. */
@@ -46,7 +53,7 @@ export function boxOf(
   viewer: Viewer,
   position: Pick<SlicePosition, 'track' | 'row'>,
   time: Range,
-): Box | null {
+): SliceBox | null {
   const { pinned, lanes, pinnedPx } = viewer.layout;
   const above = pinned.find((lane) => lane.track.id === position.track);
   const lane = above ?? lanes.find((lane) => lane.track.id === position.track);
@@ -55,12 +62,16 @@ export function boxOf(
   const row = Math.min(position.row, Math.max(0, lane.rows - 1));
   const x = viewer.xOf(time.start);
   const y = top + rowTopPx(lane, row);
+  const widthPx = Math.max(1, viewer.xOf(time.end) - x);
+  const heightPx = Math.max(2, lane.rowPx - 1);
+  const isInTime = x < viewer.widthPx && x + widthPx > 0;
   return {
     x,
     // Slices scroll out of sight below the pinned tracks.
     y: above ? y : Math.max(pinnedPx - 4, y),
-    widthPx: Math.max(1, viewer.xOf(time.end) - x),
-    heightPx: Math.max(2, lane.rowPx - 1),
+    widthPx,
+    heightPx,
+    isInSight: isInTime && y + heightPx > (above ? 0 : pinnedPx) && y < viewer.heightPx,
   };
 }
 
@@ -86,14 +97,10 @@ function outline({ context, widthPx, tokens }: Frame, box: Box, colour: string):
   context.strokeRect(x - 1, y - 1, width + 2, heightPx + 2);
 }
 
-const FAR_PX = 1e5;
-
-function arrow(frame: Frame, from: Box, to: Box): void {
-  const { context, tokens, widthPx } = frame;
-  const near = (x: number): number => Math.max(-FAR_PX, Math.min(widthPx + FAR_PX, x));
-  const x0 = near(from.x + Math.min(from.widthPx, 6));
+function arrow({ context, tokens }: Frame, from: Box, to: Box): void {
+  const x0 = from.x + Math.min(from.widthPx, 6);
   const y0 = from.y + from.heightPx / 2;
-  const x1 = near(to.x);
+  const x1 = to.x;
   const y1 = to.y + to.heightPx / 2;
   const bend = Math.max(24, Math.min(120, Math.abs(x1 - x0) / 2));
   const draw = (lineWidth: number, colour: string): void => {
@@ -115,17 +122,56 @@ function arrow(frame: Frame, from: Box, to: Box): void {
   draw(1.5, tokens.text);
 }
 
-/** Arrows between the selected slice and linked ones, in order of time. */
+/** Draws labels for the linked slices out of sight, and keeps them for the pointer. */
+function drawStubs(
+  frame: Frame,
+  viewer: Viewer,
+  anchor: Box,
+  { links, fromNs }: { readonly links: readonly ShownLink[]; readonly fromNs: number },
+): void {
+  const { context, tokens } = frame;
+  const font = `600 11px ${tokens.sans}`;
+  const fitter = fitterOf(context, font);
+  viewer.stubs = stubsOf(links, { anchor, fromNs, fitter, screen: frame });
+  const hovered = viewer.stubAt();
+  context.font = font;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  for (const stub of viewer.stubs) {
+    const { x, y, widthPx, heightPx } = stub;
+    context.fillStyle = stub === hovered ? tokens.accent : tokens.text;
+    context.beginPath();
+    context.roundRect(x, y, widthPx, heightPx, 4);
+    context.fill();
+    context.fillStyle = tokens.surface;
+    context.fillText(stub.text, x + widthPx / 2, y + heightPx / 2 + 0.5);
+  }
+}
+
+/** The visible part of a slice, so that an arrow begins and ends where it can be seen. */
+const visiblePart = (box: Box): Box => {
+  const x = Math.max(0, box.x);
+  return { ...box, x, widthPx: box.x + box.widthPx - x };
+};
+
+/** Arrows between the selected slice and linked ones in sight, in order of time; labels for the others. */
 function drawLinks(frame: Frame, viewer: Viewer, { selected, links }: Overlay): void {
+  viewer.stubs = [];
   const box = selected && boxOf(viewer, selected, rangeOf(selected));
-  if (!(selected && box)) return;
+  if (!(selected && box?.isInSight)) return;
+  const away: ShownLink[] = [];
   for (const link of links) {
     const other = boxOf(viewer, link, rangeOf(link));
-    if (!other) continue;
+    if (!other?.isInSight) {
+      away.push(link);
+      continue;
+    }
     const isLater = link.start_ns >= selected.start_ns;
-    arrow(frame, isLater ? box : other, isLater ? other : box);
+    const ends = [visiblePart(box), visiblePart(other)] as const;
+    arrow(frame, isLater ? ends[0] : ends[1], isLater ? ends[1] : ends[0]);
     outline(frame, other, frame.tokens.muted);
   }
+  drawStubs(frame, viewer, box, { links: away, fromNs: selected.start_ns });
 }
 
 function shade({ context, heightPx }: Frame, from: number, to: number): void {
@@ -164,7 +210,8 @@ function drawFinding(frame: Frame, viewer: Viewer, spans: readonly Range[]): voi
   context.globalAlpha = 1;
 }
 
-function drawArea(frame: Frame, viewer: Viewer, { area }: Overlay): void {
+function drawArea(frame: Frame, viewer: Viewer, overlay: Overlay): void {
+  const area = viewer.draft ?? overlay.area;
   if (!area) return;
   const { context, tokens } = frame;
   const lanes = viewer
@@ -233,5 +280,5 @@ export function drawOverlay(frame: Frame, viewer: Viewer, overlay: Overlay): voi
   const box =
     (selected && boxOf(viewer, selected, rangeOf(selected))) ??
     (picked && boxOf(viewer, picked, { start: picked.startNs, end: picked.endNs }));
-  if (box) outline(frame, box, frame.tokens.text);
+  if (box?.isInSight) outline(frame, box, frame.tokens.text);
 }

@@ -13,8 +13,12 @@ const LEAST_ALPHA = 96;
 export class Palette {
   private readonly byTheme: Readonly<Record<Theme, Uint32Array>>;
   private shades = new Uint8Array(0);
+  private readonly isDrawn: Uint8Array;
+  /** Number of categories drawn so far. */
+  drawnCount = 0;
 
   constructor(private readonly categories: readonly SliceCategory[]) {
+    this.isDrawn = new Uint8Array(categories.length);
     this.byTheme = { light: this.packedFor('light'), dark: this.packedFor('dark') };
   }
 
@@ -31,7 +35,16 @@ export class Palette {
   }
 
   colour(theme: Theme, category: number, name: number): number {
+    if (this.isDrawn[category] === 0) {
+      this.isDrawn[category] = 1;
+      this.drawnCount += 1;
+    }
     return this.byTheme[theme][category * SHADES + (this.shades[name] ?? 0)] ?? OPAQUE;
+  }
+
+  /** The categories drawn so far, for the legend. */
+  drawn(): SliceCategory[] {
+    return this.categories.filter((_, at) => this.isDrawn[at] === 1);
   }
 }
 

@@ -98,7 +98,12 @@ export function Panel(props: Props): ReactNode {
         selected={selected}
         names={props.names}
         timeline={timeline}
-        actions={{ select: selected.select, fit: props.onFit, zoomTo: (part) => viewer.fit(part) }}
+        actions={{
+          select: selected.select,
+          fit: props.onFit,
+          summarize: () => props.summarize.selected?.(),
+          zoomTo: (part) => viewer.fit(part),
+        }}
       />
     ),
     area: () => (
@@ -107,6 +112,7 @@ export function Panel(props: Props): ReactNode {
         area={area}
         sort={location.sort}
         onSort={(sort) => go({ sort }, 'replace')}
+        onAllTracks={() => area && change({ area: { ...area, tracks: [] } })}
         onNarrow={narrow}
         onClear={() => change({ area: null })}
       />

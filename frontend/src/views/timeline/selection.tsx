@@ -18,6 +18,8 @@ import type { SliceDetails, Timeline } from './wire';
 interface SelectionActions {
   readonly select: (event: number) => void;
   readonly fit: () => void;
+  /** Selects the time of the slice on all tracks as an area. */
+  readonly summarize: () => void;
   readonly zoomTo: (range: Range) => void;
 }
 
@@ -222,6 +224,9 @@ function Slice(props: SliceProps): ReactNode {
         <Copy text={() => asText(slice)} quiet={true} />
         <Button quiet onClick={actions.fit}>
           Fit
+        </Button>
+        <Button quiet title="All tracks during this slice" onClick={actions.summarize}>
+          Summarize
         </Button>
         <TableLink slice={slice} />
       </header>

@@ -9,13 +9,14 @@ import type { Hit, SliceCategory, Timeline, Track } from './wire';
 
 interface SwatchProps {
   readonly category: string;
-  readonly name: string;
+  readonly name?: string;
 }
 
-/** A slice's colour. */
+/** The colour of a slice, or without a name that of a category. */
 export function Swatch({ category, name }: SwatchProps): ReactNode {
   const theme = useTheme();
-  const fill = shade(colourId(category), shadeNumber(name), theme);
+  const which = name === undefined ? 0 : shadeNumber(name);
+  const fill = shade(colourId(category), which, theme);
   return <span className="swatch" style={{ background: fill }} aria-hidden="true" />;
 }
 

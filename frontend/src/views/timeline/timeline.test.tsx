@@ -49,9 +49,30 @@ const labels = (): string[] =>
     .map((item) => item.querySelector('.track-label')?.textContent ?? '');
 
 describe('the tracks', () => {
-  it('are in the server’s order, below their groups', async () => {
-    await shown();
-    expect(labels()).toEqual(tracks.tracks.map((track) => track.label));
+  const isCounter = ({ kind }: { readonly kind: string }): boolean => kind === 'counter';
+
+  it('are in the server’s order below their groups, the counters collapsed below them', async () => {
+    const { store } = await shown();
+    const others = tracks.tracks.filter((track) => !isCounter(track)).map((track) => track.label);
+    expect(labels()).toEqual([...others, 'Counters']);
+    await userEvent.click(screen.getByRole('button', { name: /^Counters/ }));
+    const counters = tracks.tracks.filter(isCounter).map((track) => track.label);
+    expect(labels()).toEqual([...others, 'Counters', ...counters]);
+    expect(store.current().options).toEqual({ toggle: String(tracks.tracks.length) });
+  });
+
+  it('are pinned by the keyboard', async () => {
+    const { store } = await shown();
+    const main = screen.getByRole('button', { name: /^Main thread/ });
+    main.focus();
+    await userEvent.tab();
+    await userEvent.tab();
+    expect(document.activeElement?.getAttribute('aria-label')).toBe('Pin Main thread');
+    await userEvent.keyboard('{Enter}');
+    expect(store.current().options).toEqual({ pin: '14' });
+    const pinned = screen.getByRole('list', { name: 'Pinned tracks' });
+    expect(pinned.textContent).toContain('Main thread');
+    expect(screen.getAllByRole('button', { name: 'Pin Main thread' })).toHaveLength(2);
   });
 
   it('are filtered, hidden, pinned and collapsed in the URL', async () => {
@@ -59,7 +80,7 @@ describe('the tracks', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Hide Stream 20' }));
     await userEvent.click(screen.getByRole('button', { name: 'Pin Stream 7' }));
     await userEvent.click(screen.getByRole('button', { name: /^Process 4242/ }));
-    expect(store.current().options).toEqual({ hide: '3', pin: '2', toggle: '12' });
+    expect(store.current().options).toEqual({ hide: '3', pin: '2', toggle: '13' });
     expect(labels()).not.toContain('Stream 20');
     expect(labels()).not.toContain('Main thread');
     expect(screen.getByRole('list', { name: 'Pinned tracks' }).textContent).toContain('Stream 7');
@@ -74,8 +95,11 @@ describe('the tracks', () => {
     const { store } = await shown();
     const main = screen.getByRole('button', { name: /^Main thread/ });
     fireEvent.keyDown(main, { key: 'ArrowDown', altKey: true });
-    expect(store.current().options.order).toBe('14.13');
-    expect(labels().slice(13, 15)).toEqual(['Backward thread', 'Main thread']);
+    expect(store.current().options.order).toBe('15.14');
+    expect(labels().filter((label) => label.endsWith(' thread'))).toEqual([
+      'Backward thread',
+      'Main thread',
+    ]);
   });
 
   it('can be shown again if all are hidden', async () => {
@@ -285,7 +309,7 @@ describe('a search', () => {
 });
 
 describe('an area', () => {
-  const options = { area: '20000000-60000000', 'area-tracks': '2.13', tab: 'area' };
+  const options = { area: '20000000-60000000', 'area-tracks': '2.14', tab: 'area' };
 
   it('is summarized by name, the most time first, and by track', async () => {
     await shown({ options });
@@ -293,17 +317,78 @@ describe('an area', () => {
     const totals = area.table.values.total_ns.toSorted((a, b) => b - a);
     const [, first] = within(names).getAllByRole('row');
     expect(first?.textContent).toContain(duration(totals[0] ?? 0));
-    const busy = screen.getByRole('table', {
+    const heads = within(names).getAllByRole('columnheader');
+    expect(heads.map((head) => head.textContent)).toEqual([
+      'Name',
+      'Category',
+      'Count',
+      'Total',
+      'Share',
+      'Self',
+      'Mean',
+      'Min',
+      'Max',
+    ]);
+    await userEvent.click(screen.getByRole('radio', { name: 'By track' }));
+    const busy = screen.getByRole('grid', {
       name: 'Busy and idle time of the tracks in the area',
     });
-    expect(within(busy).getAllByRole('row')[1]?.textContent).toBe('GPU 0, Stream 770.2 %11.9 ms');
+    const rows = within(busy).getAllByRole('row');
+    expect(rows.map((row) => row.firstElementChild?.textContent).slice(1)).toEqual([
+      'Process 4242, Main thread',
+      'GPU 0, Stream 7',
+    ]);
+    expect(rows[2]?.textContent).toContain('70.2 %11.9 ms');
+  });
+
+  it('is extended to all tracks by a button', async () => {
+    const { store } = await shown({ options });
+    await userEvent.click(await screen.findByRole('button', { name: 'All tracks' }));
+    expect(store.current().options).toEqual({ area: '20000000-60000000', tab: 'area' });
+    expect(screen.queryByRole('button', { name: 'All tracks' })).toBeNull();
+  });
+
+  it('is zoomed to by a button and a key', async () => {
+    const fit = vi.spyOn(Viewer.prototype, 'fit').mockImplementation(() => undefined);
+    await shown({ options });
+    await userEvent.click(screen.getByRole('button', { name: 'Fit selection' }));
+    expect(fit).toHaveBeenLastCalledWith({ start: 20_000_000, end: 60_000_000, tracks: [2, 14] });
+    fireEvent.keyDown(document.body, { key: 'f' });
+    expect(fit).toHaveBeenCalledTimes(2);
+    fit.mockRestore();
+  });
+
+  it('is selected by dragging, which can be set to pan and stays so', async () => {
+    const { store, unmount } = await shown();
+    const dragged = (init: PointerEventInit = {}): void => {
+      const canvas = screen.getByRole('application');
+      fireEvent.pointerDown(canvas, { clientX: 10, clientY: 40, ...init });
+      fireEvent.pointerMove(canvas, { clientX: 60, clientY: 40, ...init });
+      fireEvent.pointerUp(canvas, { clientX: 60, clientY: 40, ...init });
+    };
+    dragged();
+    expect(store.current().options).toHaveProperty('area');
+    expect(store.current().options.tab).toBe('area');
+    fireEvent.keyDown(document.body, { key: 'Escape' });
+    expect(store.current().options).not.toHaveProperty('area');
+    dragged({ shiftKey: true });
+    expect(store.current().options).not.toHaveProperty('area');
+    await userEvent.click(screen.getByRole('radio', { name: 'Pan' }));
+    unmount();
+    const again = await shown();
+    expect((screen.getByRole('radio', { name: 'Pan' }) as HTMLInputElement).checked).toBe(true);
+    dragged();
+    expect(again.store.current().options).not.toHaveProperty('area');
+    dragged({ shiftKey: true });
+    expect(again.store.current().options).toHaveProperty('area');
+    localStorage.clear();
   });
 
   it('is exported with the trace’s name', async () => {
     const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
     await shown({ options });
     await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
-    expect(saved.mock.calls[0]?.[0]).toMatch(/^.+_.+_timeline-area\.csv$/);
+    expect(saved.mock.calls[0]?.[0]).toMatch(/^.+_.+_timeline-area-by-name\.csv$/);
     saved.mockRestore();
   });
 
@@ -314,7 +399,8 @@ describe('an area', () => {
     await screen.findByRole('grid', { name: 'Time in the area by name' });
     store.write({ ...store.current(), event: 3243 }, 'push');
     await screen.findByText(`${SLICE.name}, ${duration(SLICE.duration_ns)}, on GPU 0, Stream 7`);
-    await userEvent.click(screen.getByRole('button', { name: 'Summarize selected slice' }));
+    await userEvent.click(screen.getByRole('tab', { name: 'Selection' }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Summarize' }));
     const { start_ns: startNs, duration_ns: ns } = SLICE;
     expect(store.current().options).toMatchObject({ area: `${startNs}-${startNs + ns}` });
     expect(store.current().options['area-tracks']).toBeUndefined();

@@ -18,7 +18,8 @@ import { findingsOf, shownFinding } from './findings';
 import { useHits } from './hits';
 import { useTimelineKeys } from './keyboard';
 import type { TrackActions } from './labels';
-import { layoutOf, movedBy, movedTo } from './layout';
+import { layoutOf, movedBy, movedTo, withCounterGroup } from './layout';
+import { Legend } from './legend';
 import { heatRows, Minimap } from './minimap';
 import { type Overlay, rangeOf } from './overlay';
 import { Panel } from './panel';
@@ -27,7 +28,8 @@ import { Ruler } from './ruler';
 import { highlightedNames, SearchRow } from './search';
 import { type Area, parseSettings, type Settings, toggledIn, withSettings } from './settings';
 import { trackLabel } from './slice_labels';
-import { Marks, TimeChip, TrackFilter, ZoomButtons } from './toolbar';
+import { stubAt } from './stubs';
+import { DragChoice, Marks, TimeChip, TrackFilter, useDragMode, ZoomButtons } from './toolbar';
 import { Tracks } from './tracks';
 import { linkedTo, useRevealedSlice, useSelectedSlice } from './use_selected_slice';
 import { useEngine, useRangeInUrl, useStepInSight } from './use_viewer';
@@ -71,6 +73,10 @@ function useSettings(): readonly [Settings, (patch: Partial<Settings>) => void] 
   return [settings, change];
 }
 
+/** What zooming to the selection shows: the area while its tab is shown, else the slice. */
+const zoomTarget = ({ area, tab }: Settings, slice: Range | null): Range | null =>
+  tab === 'area' ? (area ?? slice) : (slice ?? area);
+
 const announcementOf = (details: SliceDetails | undefined, timeline: Timeline): string =>
   details
     ? `${details.name}, ${duration(details.duration_ns)}, on ${trackLabel(timeline.tracks, details.track)}`
@@ -108,10 +114,12 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   useStepInSight(viewer, narrowing === undefined && settings.at === null, time);
   useRangeInUrl(viewer, settings.at, (at) => change({ at }));
   const { pinned, toggled, hidden, kinds, filter, order } = settings;
+  const tracks = useMemo(() => withCounterGroup(timeline.tracks), [timeline]);
   const layout = useMemo(
-    () => layoutOf(timeline, { pinned, toggled, hidden, kinds, filter, order }),
-    [timeline, pinned, toggled, hidden, kinds, filter, order],
+    () => layoutOf({ tracks }, { pinned, toggled, hidden, kinds, filter, order }),
+    [tracks, pinned, toggled, hidden, kinds, filter, order],
   );
+  const [dragMode, setDragMode] = useDragMode();
   const rows = useMemo(() => heatRows(timeline), [timeline]);
 
   const selected = useSelectedSlice(trace);
@@ -140,7 +148,6 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   const findings = advice.data && findingsOf(advice.data.outcomes, trace);
   const [hovered, setHovered] = useState<Outcome | null>(null);
   const finding = hovered ?? findings?.find(({ rule }) => rule === location.open) ?? null;
-  const [draft, setDraft] = useState<Area | null>(null);
   const [listedTrack, setListedTrack] = useState<number | null>(null);
 
   const overlay = useMemo<Overlay>(
@@ -148,50 +155,55 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
       steps: timeline.steps,
       selected: details ?? null,
       picked,
-      links: details?.links ?? [],
+      links: (details?.links ?? []).map((link) => ({
+        ...link,
+        on: trackLabel(timeline.tracks, link.track),
+      })),
       time,
-      area: draft ?? settings.area,
+      area: settings.area,
       marks: settings.marks,
       finding: finding && shownFinding(finding),
       highlightedNames: highlightedNames(names, matcher),
     }),
-    [timeline, details, picked, time, draft, settings, finding, names, matcher],
+    [timeline, details, picked, time, settings, finding, names, matcher],
   );
 
   const showTab = (tab: Settings['tab']): Partial<Settings> => ({ tab, isPanelShut: false });
   const gestures = {
+    dragMode,
     click: (point: Point): void => {
+      const stub = stubAt(viewer.stubs, point);
       const slice = viewer.pickAt(point);
-      if (slice) {
+      if (stub) selected.select(stub.link.event);
+      else if (slice) {
         selected.pick(slice, onClicked);
         if (settings.tab !== null) change(showTab(null));
-      } else selected.select(null);
+      } else {
+        selected.select(null);
+        if (settings.area) change({ area: null });
+      }
     },
     doubleClick: (point: Point): void => {
       const slice = viewer.pickAt(point);
       if (slice) viewer.fit({ start: slice.startNs, end: slice.endNs });
       else viewer.fitAll();
     },
-    area: (part: Range, tracks: readonly number[], isDone: boolean): void => {
-      const area = { start: Math.floor(part.start), end: Math.ceil(part.end), tracks };
-      setDraft(isDone ? null : area);
-      if (isDone) change({ area, ...showTab('area') });
-    },
+    area: (area: Area): void => change({ area, ...showTab('area') }),
   };
   const trackActions: TrackActions = {
     toggle: (id) => change({ toggled: toggledIn(toggled, id) }),
     pin: (id) => change({ pinned: toggledIn(pinned, id) }),
     hide: (id) =>
       change({ hidden: [...hidden, id], pinned: pinned.filter((other) => other !== id) }),
-    moveBy: (id, by) => change({ order: movedBy(timeline.tracks, order, { id, by }) }),
-    moveTo: (id, onto) => change({ order: movedTo(timeline.tracks, order, { id, onto }) }),
+    moveBy: (id, by) => change({ order: movedBy(tracks, order, { id, by }) }),
+    moveTo: (id, onto) => change({ order: movedTo(tracks, order, { id, onto }) }),
     list: (id) => {
       setListedTrack(id);
       change(showTab('table'));
     },
   };
+  const target = zoomTarget(settings, selectedTime);
   const fitSelection = (): boolean => {
-    const target = selectedTime ?? settings.area;
     if (target) viewer.fit(target);
     return target !== null;
   };
@@ -265,19 +277,29 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
           onMark={() => mark(null)}
           onGo={(at) => viewer.reveal({ start: at, end: at + viewer.nsPerPx * 2 }, null)}
         />
-        <ZoomButtons zoomBy={(factor) => viewer.zoomBy(factor)} fitAll={() => viewer.fitAll()} />
         <ExportMenu
           note="The tracks as shown. The details below export tables: of an area and of search results."
           picture={{
             element: picture,
             title: 'Timeline',
             subtitle: subtitleOf(traceName, settings.at ?? viewer.goal),
-            legend: legendOf(timeline.categories, theme),
+            legend: legendOf(engine.palette.drawn(), theme),
             file: fileName([...traceName, 'timeline'], 'png'),
           }}
         />
         <OpenElsewhere selection={selection} />
       </ViewHeader>
+      <div className="timeline-bar wrap">
+        <Legend engine={engine} />
+        <div className="view-actions wrap">
+          <DragChoice mode={dragMode} onChoose={setDragMode} />
+          <ZoomButtons
+            zoomBy={(factor) => viewer.zoomBy(factor)}
+            fitSelection={target && fitSelection}
+            fitAll={() => viewer.fitAll()}
+          />
+        </div>
+      </div>
       <div className="timeline-picture column" ref={picture}>
         <div className="timeline-head">
           <About timeline={timeline} />
@@ -333,7 +355,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
             end: Math.max(...spans.map(({ end }) => end)),
           });
         }}
-        onFit={fitSelection}
+        onFit={() => selectedTime && viewer.fit(selectedTime)}
         summarize={{
           visible: () => {
             const visible = viewer.visibleTracks(); // none would mean all

@@ -1,14 +1,16 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Narrowing } from '../../api/queries';
 import { count, duration, instant, plural } from '../../core/format';
+import { readChoice, writeChoice } from '../../host/choice';
 import { useTyped } from '../../host/use_typed';
 import { Button, IconButton } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
+import { Segmented } from '../../widgets/segmented';
+import type { DragMode } from './gestures';
 import type { Layout } from './layout';
 import { markName } from './overlay';
 import { type Settings, toggledIn } from './settings';
-import { Swatch } from './slice_labels';
 import type { Timeline, TrackKind } from './wire';
 
 const KINDS: Readonly<Record<Exclude<TrackKind, 'group'>, string>> = {
@@ -85,15 +87,6 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
         >
           Reset tracks
         </Button>
-        <p className="menu-note note">Colours by category; each name has its own shade</p>
-        <ul className="legend-list">
-          {timeline.categories.map(({ id, label }) => (
-            <li key={id}>
-              <Swatch category={id} name="" />
-              {label}
-            </li>
-          ))}
-        </ul>
         <p className="menu-note note">
           Drag a track, or press Alt + ↑ ↓ on it, to move it. The link of the page keeps the order.
         </p>
@@ -159,12 +152,43 @@ function MarkList({ marks, change, onGo }: MarksProps): ReactNode {
   );
 }
 
+const DRAG_MODES = [
+  { id: 'select', label: 'Select', title: 'Dragging selects an area; hold Space or Shift to pan' },
+  { id: 'pan', label: 'Pan', title: 'Dragging pans; hold Shift to select an area' },
+] as const;
+const DRAG_CHOICE = 'timeline.drag';
+
+/** What dragging does, in local storage. */
+export function useDragMode(): readonly [DragMode, (mode: DragMode) => void] {
+  const [mode, setMode] = useState<DragMode>(() =>
+    readChoice(DRAG_CHOICE) === 'pan' ? 'pan' : 'select',
+  );
+  const choose = (next: DragMode): void => {
+    setMode(next);
+    writeChoice(DRAG_CHOICE, next === 'pan' ? next : null);
+  };
+  return [mode, choose];
+}
+
+interface DragProps {
+  readonly mode: DragMode;
+  readonly onChoose: (mode: DragMode) => void;
+}
+
+export function DragChoice({ mode, onChoose }: DragProps): ReactNode {
+  return (
+    <Segmented label="Drag" isLabelled segments={DRAG_MODES} value={mode} onChoose={onChoose} />
+  );
+}
+
 interface ZoomProps {
   readonly zoomBy: (factor: number) => void;
+  /** Null without a selection. */
+  readonly fitSelection: (() => void) | null;
   readonly fitAll: () => void;
 }
 
-export function ZoomButtons({ zoomBy, fitAll }: ZoomProps): ReactNode {
+export function ZoomButtons({ zoomBy, fitSelection, fitAll }: ZoomProps): ReactNode {
   return (
     <>
       <Button quiet square aria-label="Zoom in" title="Zoom in (w)" onClick={() => zoomBy(0.5)}>
@@ -172,6 +196,14 @@ export function ZoomButtons({ zoomBy, fitAll }: ZoomProps): ReactNode {
       </Button>
       <Button quiet square aria-label="Zoom out" title="Zoom out (s)" onClick={() => zoomBy(2)}>
         −
+      </Button>
+      <Button
+        quiet
+        title="Zoom to the selected area or slice (f)"
+        disabled={fitSelection === null}
+        onClick={() => fitSelection?.()}
+      >
+        Fit selection
       </Button>
       <Button quiet title="The whole trace (0)" onClick={fitAll}>
         Fit all

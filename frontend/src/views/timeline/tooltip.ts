@@ -60,6 +60,8 @@ export class Tooltip {
     details: (event: number) => SliceDetails | undefined,
   ): Lines | null {
     const { hover, pointer } = this.viewer;
+    const stub = this.viewer.stubAt();
+    if (stub) return { title: stub.link.name, facts: stub.facts };
     if (hover) {
       const exact = hover.event === NO_EVENT ? undefined : details(hover.event);
       return tooltipLines(hover, legend, exact);

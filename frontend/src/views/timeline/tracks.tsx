@@ -46,6 +46,7 @@ export function Tracks(props: Props): ReactNode {
       notice.current.hidden = failure === null;
       notice.current.textContent = failure ? `${failure.message} Trying again.` : '';
     }
+    viewer.painted();
     // The minimap and the time axis move along.
     if (isMoving) viewer.draw();
     return isMoving;

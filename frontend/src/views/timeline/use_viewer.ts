@@ -13,6 +13,7 @@ import type { Timeline } from './wire';
 export interface Engine {
   readonly viewer: Viewer;
   readonly scene: Scene;
+  readonly palette: Palette;
   readonly counters: CounterStore;
   readonly details: DetailsStore;
 }
@@ -41,7 +42,7 @@ function engineOf(trace: string, timeline: Timeline, start: Range | null): Engin
   const viewer = new Viewer(bounds, store, start);
   viewer.overview = heatRows(timeline).flatMap((row) => row.tracks);
   const palette = new Palette(timeline.categories);
-  return { viewer, counters, details, scene: new Scene({ viewer, palette, counters }) };
+  return { viewer, counters, details, palette, scene: new Scene({ viewer, palette, counters }) };
 }
 
 export function useEngine(

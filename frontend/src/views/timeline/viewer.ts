@@ -19,6 +19,8 @@ import {
 } from '../../canvas/viewport';
 import { type Lane, type Layout, laneAt, rowAt, rowTopPx } from './layout';
 import { isSamePick, type Picked, pick } from './pick';
+import type { Area } from './settings';
+import { type Stub, stubAt } from './stubs';
 import type { TileRequest, TileStore } from './tile_store';
 import { levelOf, tilesOf } from './tiles';
 
@@ -62,6 +64,10 @@ export class Viewer {
   layout: Layout = EMPTY_LAYOUT;
   pointer: Point | null = null;
   hover: Picked | null = null;
+  /** The area that is being dragged. */
+  draft: Area | null = null;
+  /** Labels of linked slices out of sight, as drawn last. */
+  stubs: readonly Stub[] = [];
   /** Scrolls the tracks; set by the component with the scroll bar. */
   scrollTo: (px: number) => void = () => undefined;
   /** Tracks of the minimap, and its width. */
@@ -72,6 +78,7 @@ export class Viewer {
   private requestTimer: ReturnType<typeof setTimeout> | undefined;
   private requestedMs = Number.NEGATIVE_INFINITY;
   private readonly drawers = new Set<() => void>();
+  private readonly painters = new Set<() => void>();
   private readonly resters = new Set<(view: Range) => void>();
 
   constructor(
@@ -86,6 +93,16 @@ export class Viewer {
   onDraw(draw: () => void): () => void {
     this.drawers.add(draw);
     return () => this.drawers.delete(draw);
+  }
+
+  /** Registers a callback for after the tracks were painted. */
+  onPainted(painted: () => void): () => void {
+    this.painters.add(painted);
+    return () => this.painters.delete(painted);
+  }
+
+  painted(): void {
+    for (const painted of this.painters) painted();
   }
 
   /** Registers a callback for when the view stops moving. */
@@ -264,6 +281,11 @@ export class Viewer {
       level: this.level,
       toleranceNs: HIT_PX * this.nsPerPx,
     });
+  }
+
+  /** The label of a linked slice at the pointer. */
+  stubAt(): Stub | null {
+    return this.pointer && stubAt(this.stubs, this.pointer);
   }
 
   point(pointer: Point | null): void {

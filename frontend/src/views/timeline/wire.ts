@@ -1,5 +1,6 @@
 /** Short names of the API's timeline types. Times are ns from the trace's first event. */
 import type {
+  SliceLink as LinkResponse,
   TimelineCategory,
   TimelineHit,
   Timeline as TimelineResponse,
@@ -14,6 +15,7 @@ export type TrackKind = TimelineTrack['kind'];
 export type StepMark = TimelineStep;
 export type SliceCategory = TimelineCategory;
 export type SliceDetails = TimelineSlice;
+export type SliceLink = LinkResponse;
 export type Hit = TimelineHit;
 
 export type SlicePosition = Pick<TimelineHit, 'track' | 'row' | 'start_ns' | 'duration_ns'>;

@@ -20,6 +20,8 @@ interface Props {
   readonly rows?: Rows;
   readonly look?: Look;
   readonly selected?: number | null;
+  /** Whether the columns shrink in a narrow place (the default), rather than that the table scrolls. */
+  readonly isFitted?: boolean;
   readonly onSort: (sort: Sort | null) => void;
   readonly onSelect?: (at: number | null) => void;
   readonly onHover?: (at: number | null) => void;
@@ -28,6 +30,7 @@ interface Props {
 /** The columns of a table that are not hidden, without search and settings. */
 export function SortedGrid(props: Props): ReactNode {
   const { table, name, sort, rows, selected = null, onSelect = () => undefined } = props;
+  const { isFitted = true } = props;
   return (
     <Grid
       {...props}
@@ -35,7 +38,7 @@ export function SortedGrid(props: Props): ReactNode {
       rows={rows ?? orderedRows(table, sort.key, sort.descending)}
       rowPx={ROW_PX}
       widths={useColumnWidths(name)}
-      isFitted
+      isFitted={isFitted}
       selected={selected}
       onSelect={onSelect}
     />

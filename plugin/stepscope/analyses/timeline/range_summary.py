@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.group_statistics import extremes, sums
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slice_neighbors import in_time
 from stepscope.analyses.timeline.slices import Slices
@@ -22,9 +22,11 @@ SCHEMA: Schema = (
     Column("category", "object", "text", "Their category."),
     Column("slice_count", "int64", "count", "Number of them in the range, wholly or in part."),
     Column("total_ns", "int64", "ns", "Their time in the range; nested slices overlap."),
-    Column("self_ns", "float64", "ns", "The same without their children; time in two crossing"
+    Column("share", "float64", "share", "Fraction of the range in which any of them ran."),
+    Column("self_ns", "float64", "ns", "Their total without their children; time in two crossing"
            " ranges counts for one of them. NaN if slices do not nest."),
     Column("mean_ns", "float64", "ns", "Mean of their whole durations."),
+    Column("min_ns", "int64", "ns", "The shortest of them, as a whole."),
     Column("max_ns", "int64", "ns", "The longest of them, as a whole."),
 )  # fmt: skip
 
@@ -62,7 +64,7 @@ def summarize(
         raise UsageError(msg)
     parts = [_TrackPart.of(layout, slices, track, time) for track in tracks]
     return RangeSummary(
-        table=_table(layout, slices, [part for part in parts if len(part.places)]),
+        table=_table(layout, slices, [part for part in parts if len(part.places)], time),
         tracks=tuple(part.time(*time) for part in parts),
     )
 
@@ -151,19 +153,30 @@ def _crossing(
         yield from zip(parents.tolist(), np.split(inner[mixed], first[1:]), strict=True)
 
 
-def _table(layout: Timeline, slices: Slices, parts: Sequence[_TrackPart]) -> pd.DataFrame:
-    places = np.concatenate([np.zeros(0, dtype=np.int64), *(part.places for part in parts)])
-    inside_ns = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(p.end_ns - p.start_ns for p in parts)]
-    )
+def _busy_ns(group: Ints, count: int, start_ns: Ints, end_ns: Ints) -> Ints:
+    """Return the time in which any interval of each group lies."""
+    order = np.lexsort((start_ns, group))
+    group, start_ns = group[order], start_ns[order]
+    latest = pd.Series(end_ns[order]).groupby(group).cummax()
+    before = latest.groupby(group).shift(fill_value=0).to_numpy()
+    return sums(np.maximum(latest.to_numpy() - np.maximum(start_ns, before), 0), group, count)
+
+
+def _table(
+    layout: Timeline, slices: Slices, parts: Sequence[_TrackPart], time: tuple[int, int]
+) -> pd.DataFrame:
+    none = np.zeros(0, dtype=np.int64)
+    places = np.concatenate([none, *(part.places for part in parts)])
+    start_ns = np.concatenate([none, *(part.start_ns for part in parts)])
+    end_ns = np.concatenate([none, *(part.end_ns for part in parts)])
+    inside_ns = end_ns - start_ns
     self_ns = np.concatenate([np.zeros(0), *(_self_ns(slices, part) for part in parts)])
     whole = slices.times.duration_ns(places)
     key = slices.name[places].astype(np.int64) * len(CATEGORIES) + slices.category[places]
     group, keys = pd.factorize(key, sort=True)
     count = len(keys)
     calls = np.bincount(group, minlength=count)
-    longest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(longest, group, whole)
+    shortest, longest = extremes(whole, group, count)
     labels = list(CATEGORIES)
     table = pd.DataFrame(
         {
@@ -171,8 +184,10 @@ def _table(layout: Timeline, slices: Slices, parts: Sequence[_TrackPart]) -> pd.
             "category": np.array([labels[key % len(labels)] for key in keys.tolist()], object),
             "slice_count": calls,
             "total_ns": sums(inside_ns, group, count),
+            "share": _busy_ns(group, count, start_ns, end_ns) / (time[1] - time[0]),
             "self_ns": np.bincount(group, weights=self_ns, minlength=count),
             "mean_ns": sums(whole, group, count) / np.maximum(calls, 1),
+            "min_ns": shortest,
             "max_ns": longest,
         }
     )

@@ -1,0 +1,36 @@
+/** The colours of the categories that were drawn so far. */
+import { type ReactNode, useEffect, useState } from 'react';
+import { Swatch } from './slice_labels';
+import type { Engine } from './use_viewer';
+import type { SliceCategory } from './wire';
+
+const IDLE = /^Idle: /;
+
+function Entries({ categories }: { readonly categories: readonly SliceCategory[] }): ReactNode {
+  return categories.map(({ id, label }) => (
+    <li key={id}>
+      <Swatch category={id} />
+      {label.replace(IDLE, '')}
+    </li>
+  ));
+}
+
+export function Legend({ engine }: { readonly engine: Engine }): ReactNode {
+  const { viewer, palette } = engine;
+  // Categories are added as slices come into sight, and stay.
+  const [, setCount] = useState(palette.drawnCount);
+  useEffect(() => viewer.onPainted(() => setCount(palette.drawnCount)), [viewer, palette]);
+  const drawn = palette.drawn();
+  const idle = drawn.filter(({ label }) => IDLE.test(label));
+  return (
+    <ul
+      className="timeline-legend"
+      aria-label="Colours"
+      title="Colours by category; each name has its own shade"
+    >
+      <Entries categories={drawn.filter((category) => !idle.includes(category))} />
+      {idle.length > 0 && <li className="strong">Idle by cause:</li>}
+      <Entries categories={idle} />
+    </ul>
+  );
+}
