@@ -122,6 +122,94 @@ def test_a_time_is_compared_with_another(client: flask.testing.FlaskClient) -> N
     assert (said.whole, said.before_whole) == (100000, 100000)
 
 
+@pytest.fixture
+def threaded(tmp_path: Path) -> flask.testing.FlaskClient:
+    """A main thread with two waits, and a loader thread that waits and works."""
+    rows: list[Row] = [
+        *step(1, 0, 60),
+        ["python_function", "threading.py(327): wait", 70, 20],
+        ["python_function", "<built-in method acquire of _thread.lock object at 0x7f>", 75, 10],
+        ["cuda_runtime", "cudaStreamSynchronize", 92, 5],
+    ]
+    waits = "<built-in method select of select.epoll object at 0x7f>"
+    loader: list[Row] = [
+        ["cpu_op", "aten::select", 0, 30, {"tid": 8}],
+        ["python_function", waits, 40, 10, {"tid": 8}],
+    ]
+    write_trace(tmp_path / "slow" / "a.1700000000000.pt.trace.json", (*rows, *loader))
+    return client_of(tmp_path)
+
+
+def test_threads_are_listed_by_their_time_and_shown_alone(
+    threaded: flask.testing.FlaskClient,
+) -> None:
+    both = graph(threaded)
+    assert [(thread.label, thread.total_ns) for thread in both.threads] == [
+        ("Process 100, Main thread", 100_000),
+        ("Process 100, Thread 8", 40_000),
+    ]
+    assert both.whole == 140_000
+
+    loader = graph(threaded, thread=both.threads[1].name)
+    assert lines(loader) == [
+        "aten::select: 30000 of 30000",
+        "<built-in method select of select.epoll>: 10000 of 10000",
+    ]
+    assert loader.node_count == 2
+    assert loader.threads == both.threads
+    assert graph(threaded, thread="1/99").empty
+
+
+def test_time_in_which_the_host_waits_is_left_out_on_request(
+    threaded: flask.testing.FlaskClient,
+) -> None:
+    shown, hidden = graph(threaded), graph(threaded, without_waits=True)
+    assert shown.waiting == hidden.waiting == 35_000
+    assert hidden.whole == shown.whole - 35_000
+    assert lines(hidden) == [
+        "ProfilerStep*: 15000 of 75000",
+        "aten::select: 30000 of 30000",
+        "ProfilerStep* > aten::mm: 60000 of 60000",
+    ]
+
+
+def test_frames_have_the_kinds_of_the_timeline(tmp_path: Path) -> None:
+    launched = [
+        ["kernel", "gemm", 20, 30, {"correlation": 1}],
+        ["kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 50, 20, {"correlation": 1}],
+        ["gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 70, 10, {"correlation": 1}],
+        ["gpu_memset", "Memset (Device)", 80, 5, {"correlation": 1}],
+    ]
+    loading = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    rows: list[Row] = [
+        ["user_annotation", loading, 0, 4],
+        ["cuda_runtime", "cudaLaunchKernel", 5, 5, {"correlation": 1}],
+        *launched,
+    ]
+    write_trace(tmp_path / "slow" / "a.1700000000000.pt.trace.json", tuple(rows))
+    client = client_of(tmp_path)
+
+    host, device = graph(client), graph(client, measure="device")
+    kinds = {
+        name: said.kinds[kind].id
+        for said in (host, device)
+        for name, kind in zip(said.names, said.name_kinds, strict=True)
+    }
+    assert kinds == {
+        loading: "dataloader",
+        "cudaLaunchKernel": "runtime",
+        **dict(
+            zip(
+                (str(row[1]) for row in launched),
+                ("kernel", "communication", "memcpy", "memset"),
+                strict=True,
+            )
+        ),
+    }
+    assert host.waiting == 4000
+    assert graph(client, without_waits=True).whole == host.whole - 4000
+
+
 def test_small_frames_are_one_that_says_how_many(client: flask.testing.FlaskClient) -> None:
     said = graph(client, pieces=2)
     assert lines(said) == [

@@ -115,12 +115,14 @@ export interface FlameGraphQuery {
   end_ns?: number;
   frames?: 'all' | 'modules' | 'operators' | 'python' | 'user';
   by_class?: boolean;
+  without_waits?: boolean;
   direction?: 'callees' | 'callers';
   name?: string;
   root?: string;
   pieces?: number;
   subject?: 'calls' | 'memory' | 'modules';
   measure?: 'device' | 'host';
+  thread?: string;
   phase?: 'all' | 'backward' | 'forward' | 'rerun';
   device?: string;
   per_step?: boolean;
@@ -133,6 +135,7 @@ export interface FlameComparedCallsGraphQuery {
   end_ns?: number;
   frames?: 'all' | 'modules' | 'operators' | 'python' | 'user';
   by_class?: boolean;
+  without_waits?: boolean;
   direction?: 'callees' | 'callers';
   name?: string;
   root?: string;
@@ -147,6 +150,7 @@ export interface FlameComparedModulesGraphQuery {
   end_ns?: number;
   frames?: 'all' | 'modules' | 'operators' | 'python' | 'user';
   by_class?: boolean;
+  without_waits?: boolean;
   direction?: 'callees' | 'callers';
   name?: string;
   root?: string;
@@ -162,6 +166,7 @@ export interface FlameComparedMemoryGraphQuery {
   end_ns?: number;
   frames?: 'all' | 'modules' | 'operators' | 'python' | 'user';
   by_class?: boolean;
+  without_waits?: boolean;
   direction?: 'callees' | 'callers';
   name?: string;
   root?: string;
@@ -1090,6 +1095,8 @@ export interface FlameGraph {
   calls: number[]; // Number of calls.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
+  waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
+  before_waiting: number; // `waiting` of the baseline.
   before_own: number[]; // `own` of the baseline.
   before_total: number[]; // `total` of the baseline.
   before_calls: number[]; // `calls` of the baseline.
@@ -1101,6 +1108,7 @@ export interface FlameGraph {
   merged_count: number[]; // Number of frames in a node of the kind `smaller`.
   root: number; // The node that fills the picture.
   node_count: number; // Number of nodes before pruning.
+  threads: FlameThread[]; // Of calls of one trace.
   devices: string[]; // Of memory.
   device: string; // Of memory.
   at_ns: number | null; // Of memory.
@@ -1111,6 +1119,13 @@ export interface FlameGraph {
 
 /** A kind of frames. */
 export interface FlameKind { id: string; label: string; }
+
+/** A thread with calls. */
+export interface FlameThread {
+  name: string; // As `pid/tid`, for the parameter `thread`.
+  label: string;
+  total_ns: number; // Time of its calls, or of the device work that they launched.
+}
 
 /** The functions of a flame graph, largest `own` value first. */
 export interface FlameFunctions {
@@ -1124,6 +1139,8 @@ export interface FlameFunctions {
   calls: number[]; // Number of calls.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
+  waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
+  before_waiting: number; // `waiting` of the baseline.
   before_own: number[]; // `own` of the baseline.
   before_total: number[]; // `total` of the baseline.
   before_calls: number[]; // `calls` of the baseline.

@@ -17,6 +17,8 @@ from stepscope.analyses.flames.flame_graphs import (
     memory_tree,
     modules_tree,
     peak_of,
+    thread_calls_tree,
+    thread_times,
 )
 from stepscope.analyses.flames.flame_tree import (
     CODES,
@@ -32,7 +34,9 @@ from stepscope.analyses.flames.flame_tree import (
 from stepscope.analyses.flames.inverted_tree import invert
 from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, PrunedTree, Viewport, prune
 from stepscope.analyses.flames.tree_diff import combine, moved_names
+from stepscope.analyses.flames.waiting_frames import waiting_nodes, without_waits
 from stepscope.analyses.memory.at_peak import memory_at_peak
+from stepscope.analyses.timeline.tracks import thread_names
 from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.messages import Response
 from stepscope.model.trace import Trace
@@ -43,6 +47,16 @@ class FlameKind(msgspec.Struct, frozen=True):
 
     id: str
     label: str
+
+
+class FlameThread(msgspec.Struct, frozen=True):
+    """A thread with calls."""
+
+    name: str
+    """As `pid/tid`, for the parameter `thread`."""
+    label: str
+    total_ns: int
+    """Time of its calls, or of the device work that they launched."""
 
 
 class FlameValues(Response, frozen=True, kw_only=True):
@@ -64,6 +78,10 @@ class FlameValues(Response, frozen=True, kw_only=True):
     """The sum of all `own` values, in `unit`; of functions, also of those left out."""
     steps: int
     """Number of steps covered; 0: unknown, or outside of steps."""
+    waiting: int = 0
+    """Own time of frames in which the host waits, in `unit`, shown or not."""
+    before_waiting: int = 0
+    """`waiting` of the baseline."""
     before_own: tuple[int, ...] = ()
     """`own` of the baseline; empty without a comparison, like the following fields."""
     before_total: tuple[int, ...] = ()
@@ -95,6 +113,8 @@ class FlameGraph(FlameValues, frozen=True, kw_only=True):
     """The node that fills the picture: the end of the requested `root`; -1: all nodes."""
     node_count: int = 0
     """Number of nodes before pruning."""
+    threads: tuple[FlameThread, ...] = ()
+    """Of calls of one trace: the threads, longest first."""
     devices: tuple[str, ...] = ()
     """Of memory: labels of the available devices."""
     device: str = ""
@@ -131,7 +151,16 @@ KINDS_SHOWN: dict[Shown, tuple[str, ...]] = {
     "user": ("user",),
     "python": ("user", "python", "module"),
     "modules": ("module",),
-    "operators": ("operator", "annotation", "runtime", "kernel"),
+    "operators": (
+        "operator",
+        "annotation",
+        "dataloader",
+        "runtime",
+        "kernel",
+        "communication",
+        "memcpy",
+        "memset",
+    ),
 }
 RECORD_STACKS = "profile(with_stack=True)"
 RECORD: dict[Measure, str] = {
@@ -155,6 +184,9 @@ class FlameView(TimeRangeQuery, frozen=True, kw_only=True):
     """Shown frames; values of others go to the frames around them. Not for modules."""
     by_class: bool = False
     """Whether the instances of a module class are merged: `Linear_3` becomes `Linear`."""
+    without_waits: bool = False
+    """Whether the time is left out in which the host waits: for a lock, another process, time, or a
+    device. Not for memory."""
     direction: Direction = "callees"
     """From the outermost call to its callees, or from each function to its callers."""
     name: str | None = None
@@ -174,6 +206,8 @@ class FlameQuery(FlameView, frozen=True, kw_only=True):
     by module; `memory`: memory of a device at its peak, by allocating function."""
     measure: Measure = "host"
     """Of calls and modules: host time, or device time by launching call."""
+    thread: str | None = None
+    """Of calls: one thread, as `pid/tid`; by default, all."""
     phase: Phase = "all"
     """Of modules: all passes, or one; `rerun`: forward calls that checkpointing repeated."""
     device: str | None = None
@@ -232,7 +266,7 @@ def flame_of(trace: Trace, query: FlameQuery) -> Flame:
     flame = (
         Flame(tree=modules_tree(trace, query.measure, query.phase), steps=(steps,), about={})
         if query.subject == "modules"
-        else calls_flame(trace, query.measure)
+        else calls_flame(trace, query.measure, query.thread)
     )
     is_per_step = query.per_step and query.start_ns is None and steps > 0
     return replace(flame, is_per_step=is_per_step)
@@ -244,14 +278,31 @@ def in_steps(trace: Trace) -> Trace:
     return slice_trace(trace, whole.start_ns, whole.end_ns) if whole.has_steps else trace
 
 
-def calls_flame(trace: Trace, measure: Measure) -> Flame:
-    """Return the flame graph of a trace's calls."""
-    tree = host_calls_tree(trace) if measure == "host" else device_calls_tree(trace)
+def calls_flame(trace: Trace, measure: Measure, thread: str | None = None) -> Flame:
+    """Return the flame graph of a trace's calls, or of one thread's."""
+    if thread is not None:
+        tree = thread_calls_tree(trace, measure, thread)
+    else:
+        tree = host_calls_tree(trace) if measure == "host" else device_calls_tree(trace)
     has_python = bool({CODES["user"], CODES["python"]} & set(tree.kinds[tree.name].tolist()))
     about = {} if has_python or not len(tree) else {"note": NO_PYTHON, "remedy": RECORD_STACKS}
     if not tree.self_values.any():
-        about = {"empty": NOTHING[measure], "remedy": RECORD[measure]}
-    return Flame(tree=tree, steps=(window(trace).step_count,), about=about)
+        about = {"empty": NOTHING[measure], "remedy": RECORD[measure] if thread is None else ""}
+    return Flame(
+        tree=tree,
+        steps=(window(trace).step_count,),
+        about={**about, "threads": _threads(trace, measure)},
+    )
+
+
+def _threads(trace: Trace, measure: Measure) -> tuple[FlameThread, ...]:
+    """Return the threads with any time, the longest first."""
+    names, total_ns = thread_names(trace), thread_times(trace, measure)
+    order = np.argsort(-total_ns, kind="stable")
+    return tuple(
+        FlameThread(names.names[thread], names.label(thread), int(total_ns[thread]))
+        for thread in order[total_ns[order] > 0].tolist()
+    )
 
 
 def memory_flame(trace: Trace, device: str | None) -> Flame:
@@ -302,10 +353,19 @@ def graph(flame: Flame, view: FlameView) -> FlameGraph:
         drawing = invert(tree, frame, view.name)
     else:
         drawing = prune(tree if view.name is None else callees(tree, view.name), frame)
-    return _graph(flame, drawing, len(tree))
+    return _graph(flame, drawing, int(tree.totals().any(axis=0).sum()))
+
+
+def _waiting(tree: FlameTree) -> list[int]:
+    """Return the time of frames that wait, of each side."""
+    if tree.unit != "ns":
+        return [0] * len(tree.self_values)
+    return [int(side.sum()) for side in tree.self_values[:, waiting_nodes(tree)]]
 
 
 def _shown(tree: FlameTree, view: FlameView) -> FlameTree:
+    if view.without_waits and tree.unit == "ns":
+        tree = without_waits(tree)
     if view.by_class:
         tree = without_instances(tree)
     if view.frames == "all":
@@ -361,6 +421,7 @@ def _common(flame: Flame, tree: FlameTree, names: Sequence[int]) -> dict[str, An
         "names": tuple(tree.names[code] for code in names),
         "name_kinds": tuple(int(tree.kinds[code]) for code in names),
         **_per_side("steps", flame.steps),
+        **_per_side("waiting", _waiting(flame.tree)),
         "is_per_step": flame.is_per_step,
     }
 

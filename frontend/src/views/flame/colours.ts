@@ -1,6 +1,5 @@
 /** The fill of a frame: the hue of its kind, shaded by name; in a comparison, its change. */
-import { contrast, fillOf, INK, type Theme } from '../../canvas/colours';
-import { colourOf } from '../../core/colour';
+import { contrast, fillOf, INK, shade, type Theme } from '../../canvas/colours';
 
 export interface Fill {
   readonly fill: string;
@@ -67,6 +66,6 @@ export const kindFill = (kind: string, name: string, theme: Theme): Fill => ({
 });
 
 /** The colour of a kind, for legends and lists. */
-export const kindColour = (kind: string): string => colourOf(categoryOf(kind));
+export const kindColour = (kind: string, theme: Theme): string => shade(categoryOf(kind), 0, theme);
 
 export const changeColours = (theme: Theme): Ends => ENDS[theme];

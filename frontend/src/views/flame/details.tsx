@@ -1,5 +1,6 @@
 /** The selected frame: full name, source line, links and values. */
 import type { ReactNode } from 'react';
+import { useTheme } from '../../host/theme';
 import { Button } from '../../widgets/button';
 import { Copy } from '../../widgets/copy';
 import { Goto } from '../../widgets/goto';
@@ -20,6 +21,7 @@ interface Props {
 const VIEWS: Readonly<Record<string, string>> = { operator: 'operators', kernel: 'kernels' };
 
 export function Details({ layout, node, root, onAlone }: Props): ReactNode {
+  const theme = useTheme();
   const figures = <Figures layout={layout} node={node} root={root} />;
   if (isSmaller(layout, node)) {
     return (
@@ -39,7 +41,7 @@ export function Details({ layout, node, root, onAlone }: Props): ReactNode {
   return (
     <aside className="flame-details column" aria-label="Selected frame">
       <div className="flame-about wrap">
-        <span className="swatch" style={{ background: kindColour(kind) }} />
+        <span className="swatch" style={{ background: kindColour(kind, theme) }} />
         <p className="flame-name clamped" title={name}>
           {location ? location.of : name}
         </p>

@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { FlameFunctions, Table } from '../../api/types.gen';
 import { count, quantity } from '../../core/format';
 import type { Matcher } from '../../core/search';
+import { type Theme, useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import type { Look } from '../../widgets/table/cell';
 import { cellOf, orderedRows } from '../../widgets/table/rows';
@@ -21,13 +22,13 @@ interface Props {
 }
 
 /** A swatch before each name, and a bar behind each self value. */
-function lookOf(table: Table, list: FlameFunctions): Look {
+function lookOf(table: Table, list: FlameFunctions, theme: Theme): Look {
   const largest = list.own.reduce((most, own) => Math.max(most, own), 1);
   const number = (key: string, at: number): number => Number(cellOf(table, key, at) ?? 0);
   return {
     cell: ({ key, unit }, at) => {
       if (key === 'name') {
-        const background = kindColour(String(cellOf(table, 'kind', at)));
+        const background = kindColour(String(cellOf(table, 'kind', at)), theme);
         const swatch = <span className="swatch" style={{ background }} />;
         return { before: swatch, text: frameName(String(cellOf(table, key, at))) };
       }
@@ -47,8 +48,9 @@ function lookOf(table: Table, list: FlameFunctions): Look {
 
 export function Functions({ list, matcher, selected, onMark, onChoose }: Props): ReactNode {
   const { location, go } = useNavigation();
+  const theme = useTheme();
   const table = useMemo(() => functionsTable(list), [list]);
-  const look = useMemo(() => lookOf(table, list), [table, list]);
+  const look = useMemo(() => lookOf(table, list, theme), [table, list, theme]);
   const sort = orderFrom(location.sort, table);
   const order = orderedRows(table, sortColumn(sort), sort.descending);
   const rows = useMemo(

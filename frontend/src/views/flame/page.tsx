@@ -36,6 +36,7 @@ import {
   type FlameData,
   type FlameRequest,
   type FlameSettings,
+  hasWaits,
   requestOf,
   settingsOf,
 } from './requests';
@@ -85,12 +86,20 @@ const ABOUT: Readonly<Record<string, string>> = {
   device: 'of devices',
 };
 
+/** What is hidden: the time of frames that wait. */
+function hiddenNote(graph: FlameGraph, settings: FlameSettings): string {
+  if (!(settings.hidesWaits && hasWaits(settings))) return '';
+  const scale = graph.is_per_step ? Math.max(1, graph.steps) : 1;
+  return `; ${amountOf(graph.waiting / scale, graph.unit, graph.is_per_step)} of waiting hidden`;
+}
+
 function noteOf(graph: FlameGraph, { settings, narrowing }: Shown): string {
   const scale = graph.is_per_step ? Math.max(1, graph.steps) : 1;
   const value = amountOf(graph.whole / scale, graph.unit, graph.is_per_step);
   const of = graph.unit === 'bytes' ? `on ${graph.device} at its peak` : ABOUT[settings.measure];
   const steps = graph.steps > 0 && !narrowing ? `, ${plural(graph.steps, 'step')}` : '';
-  return `${value} ${of}${steps}, ${plural(graph.node_count, 'path')} of calls`;
+  const waits = hiddenNote(graph, settings);
+  return `${value} ${of}${steps}, ${plural(graph.node_count, 'path')} of calls${waits}`;
 }
 
 interface LegendProps {
@@ -121,7 +130,7 @@ function Legend({ layout }: LegendProps): ReactNode {
     <div className="flame-legend wrap note">
       {kinds.map(({ id, label }) => (
         <span key={id}>
-          <i className="swatch" style={{ background: kindColour(id) }} />
+          <i className="swatch" style={{ background: kindColour(id, theme) }} />
           {label}
         </span>
       ))}
@@ -249,7 +258,7 @@ function legendOf(graph: FlameGraph | undefined, theme: Theme): readonly LegendE
   const used = new Set(graph.name_kinds);
   return graph.kinds
     .filter(({ id }, at) => used.has(at) && id !== 'smaller')
-    .map(({ id, label }) => ({ label, colour: kindColour(id) }));
+    .map(({ id, label }) => ({ label, colour: kindColour(id, theme) }));
 }
 
 interface HeaderProps {

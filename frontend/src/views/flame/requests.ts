@@ -23,6 +23,10 @@ export interface FlameSettings {
   readonly name: string | null;
   /** The path of the zoomed frame; empty: none. */
   readonly root: string;
+  /** The only thread of calls, as `pid/tid`; null: all. */
+  readonly thread: string | null;
+  /** Whether the time is hidden in which the host waits. */
+  readonly hidesWaits: boolean;
   readonly isPerStep: boolean;
   /** Whether all instances of a module class are one frame. */
   readonly isByClass: boolean;
@@ -49,6 +53,8 @@ export function settingsOf({ options }: PageLocation): FlameSettings {
     device: options.device ?? null,
     name: options.name ?? null,
     root: PATH.test(options.root ?? '') ? (options.root ?? '') : '',
+    thread: subject === 'calls' ? (options.thread ?? null) : null,
+    hidesWaits: options.waits === 'hidden',
     isPerStep: options.per === 'step',
     isByClass: (options.instances ?? defaultInstances(subject)) === 'merged',
   };
@@ -69,6 +75,10 @@ export interface FlameRequest<W extends FlameData | 'speedscope'> {
 
 const unlessDefault = <T>(value: T, of: T): T | null => (value === of ? null : value);
 
+/** Waits have names only in the graph of calls, and take no time of a device. */
+export const hasWaits = ({ subject, measure }: FlameSettings): boolean =>
+  subject === 'calls' && measure === 'host';
+
 function treeParameters(settings: FlameSettings): FlameRequest<'graph'>['parameters'] {
   const isTimed = settings.subject !== 'memory';
   return {
@@ -77,6 +87,7 @@ function treeParameters(settings: FlameSettings): FlameRequest<'graph'>['paramet
     device: isTimed ? null : settings.device,
     frames: settings.subject === 'modules' ? null : unlessDefault(settings.frames, 'all'),
     by_class: settings.isByClass ? true : null,
+    without_waits: settings.hidesWaits && hasWaits(settings) ? true : null,
   };
 }
 
@@ -104,6 +115,7 @@ export function requestOf<W extends FlameData | 'speedscope'>(
       subject: unlessDefault(settings.subject, 'calls'),
       ...treeParameters(settings),
       ...(what === 'graph' ? pathParameters(settings) : {}),
+      thread: settings.thread,
       per_step: settings.isPerStep && !narrowing && settings.subject !== 'memory' ? true : null,
       start_ns: narrowing?.start_ns,
       end_ns: narrowing?.end_ns,

@@ -1,13 +1,14 @@
 /** The controls of the flame graph: subject, measure, direction, frames, baseline. */
 import type { ReactNode } from 'react';
 import type { FlameGraph } from '../../api/types.gen';
+import { duration } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { useChangeOptions, withOptions } from '../../state/option';
 import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
 import { Segmented } from '../../widgets/segmented';
 import type { Comparison } from './baseline';
-import { defaultInstances, type FlameSettings } from './requests';
+import { defaultInstances, type FlameSettings, hasWaits } from './requests';
 
 const SUBJECTS = [
   { id: 'calls', label: 'Calls', title: 'Python functions, operators and runtime calls' },
@@ -110,6 +111,33 @@ function SubjectControls({ settings, graph }: Props): ReactNode {
   );
 }
 
+/** All threads, or one; two traces have no threads in common. */
+function ThreadPicker({ settings, graph, comparison }: Props): ReactNode {
+  const change = useChangeOptions();
+  const threads = graph?.threads ?? [];
+  const { thread } = settings;
+  if (settings.subject !== 'calls' || comparison.baseline?.kind === 'trace') return null;
+  if (threads.length < 2 && thread === null) return null;
+  const isListed = thread === null || threads.some(({ name }) => name === thread);
+  return (
+    <select
+      className="flame-threads"
+      aria-label="Thread"
+      title="Threads with their time"
+      value={thread ?? ''}
+      onChange={(event) => change({ thread: event.target.value || null, root: null })}
+    >
+      <option value="">All threads</option>
+      {!isListed && <option value={thread}>{thread}: nothing here</option>}
+      {threads.map(({ name, label, total_ns }) => (
+        <option key={name} value={name}>
+          {label}: {duration(total_ns)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 function CompareMenu({ comparison }: { readonly comparison: Comparison }): ReactNode {
   const { location, go } = useNavigation();
   const { label: against, choices } = comparison;
@@ -179,6 +207,22 @@ export function Toolbar(props: Props): ReactNode {
           options={FRAMES}
           onChoose={(frames) => change({ frames: unlessDefault(frames, 'all'), root: null })}
         />
+      )}
+      <ThreadPicker {...props} />
+      {hasWaits(settings) && ((graph?.waiting ?? 0) > 0 || settings.hidesWaits) && (
+        <label
+          className="flame-check inline"
+          title="Hide the time in which a thread waits: for a lock, another process, a timer, or a device (synchronize), and the DataLoader for its workers"
+        >
+          <input
+            type="checkbox"
+            checked={settings.hidesWaits}
+            onChange={(event) =>
+              change({ waits: event.target.checked ? 'hidden' : null, root: null })
+            }
+          />
+          Hide idle
+        </label>
       )}
       {canBePerStep && (graph?.steps ?? 0) > 0 && (
         <label className="flame-check inline" title="Only complete steps, divided by their number">

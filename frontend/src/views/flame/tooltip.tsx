@@ -1,6 +1,7 @@
 /** The values of a frame, and the tooltip at the pointer. */
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { relativeChange } from '../../core/format';
+import { useTheme } from '../../host/theme';
 import { type Fact, Facts } from '../../widgets/facts';
 import { kindColour } from './colours';
 import { amountOf, callsOf, changeLabel, nodeLabel, shareOf } from './labels';
@@ -96,11 +97,12 @@ export function Tooltip({ anchor, root }: TooltipProps): ReactNode {
     current.style.top = `${Math.max(EDGE_PX, isBelow ? y + APART_PX : y - APART_PX - height)}px`;
   }, [x, y]);
   const kind = kindOf(layout, node);
+  const theme = useTheme();
   return (
     <div ref={box} className="flame-tooltip tip popup" aria-hidden="true">
       <p className="flame-name clamped">{nodeLabel(layout, node)}</p>
       <p className="flame-kind flex note">
-        <span className="swatch" style={{ background: kindColour(kind) }} />
+        <span className="swatch" style={{ background: kindColour(kind, theme) }} />
         {layout.graph.kinds.find(({ id }) => id === kind)?.label}
       </p>
       <Figures layout={layout} node={node} root={root} />

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.data_loading import LOADING
 from stepscope.analyses.core.event_references import is_user_code
-from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.group_statistics import sums, sums_where
 from stepscope.analyses.core.links import enclosing_call, links
 from stepscope.analyses.flames.flame_tree import CODES, FlameTree
 from stepscope.analyses.host.host_call_tree import host_flame, host_tree
@@ -25,7 +26,8 @@ from stepscope.analyses.host.module_tree import (
 from stepscope.analyses.memory.at_peak import ABSURD_SIZES, Peak, memory_at_peak
 from stepscope.analyses.memory.owners import python_calls_around
 from stepscope.base.errors import MissingDataError, UsageError
-from stepscope.model.arrays import NONE, Ints
+from stepscope.dialects import Kind
+from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.trace import Trace, computed
 
 NOT_LAUNCHED = "launched by no recorded call"
@@ -53,9 +55,14 @@ def device_calls_tree(trace: Trace) -> FlameTree:
 
     Work without a recorded launch is at the top, below a node of its own.
     """
+    return _device_tree(trace, np.ones(len(trace.device_events), dtype=bool))
+
+
+def _device_tree(trace: Trace, selected: Mask) -> FlameTree:
+    """Return the tree of some rows of `device_events`."""
     host = host_calls_tree(trace)
-    events = trace.device_events
-    above = _launching_nodes(trace)
+    events = trace.device_events[selected]
+    above = np.append(host_flame(trace).paths.node, NONE)[_launching_calls(trace)[selected]]
     kernel = events["name"].cat
     texts = [str(name) for name in kernel.categories]
     codes = np.where(kernel.codes >= 0, kernel.codes, len(texts)).astype(np.int64)
@@ -67,6 +74,7 @@ def device_calls_tree(trace: Trace) -> FlameTree:
     parent[parent == NONE] = lost
     self_values = sums(events["duration_ns"].to_numpy(), of_event, len(distinct))
     kinds = np.full(count + 1, CODES["kernel"], dtype=np.int8)
+    kinds[codes] = _device_kinds(events)
     kinds[-1] = CODES["rest"]
     return FlameTree(
         parent=np.concatenate((host.parent, [NONE], np.where(parent >= lost, lost, parent))),
@@ -82,13 +90,47 @@ def device_calls_tree(trace: Trace) -> FlameTree:
     )
 
 
-def _launching_nodes(trace: Trace) -> Ints:
-    """Return the node of the call that launched each device event, or -1."""
-    tree, of_trace, node = host_tree(trace), links(trace), host_flame(trace).paths.node
+def _launching_calls(trace: Trace) -> Ints:
+    """Return the row of `host_tree` that launched each device event, or -1."""
+    tree, of_trace = host_tree(trace), links(trace)
     call, owner = of_trace.call_of_device_event, of_trace.owner_of_device_event
     by_owner = np.where(owner >= 0, owner + tree.host_offset, NONE)
-    row = np.where(call >= 0, call + tree.runtime_offset, by_owner)
-    return np.append(node, NONE)[row]
+    return np.where(call >= 0, call + tree.runtime_offset, by_owner)
+
+
+def _launching_threads(trace: Trace) -> Ints:
+    """Return the thread that launched each device event, as in `host_tree`, or -1."""
+    return np.append(host_tree(trace).thread.astype(np.int64), NONE)[_launching_calls(trace)]
+
+
+Measure = Literal["host", "device"]
+
+
+def thread_times(trace: Trace, measure: Measure) -> Ints:
+    """Return the time of each of `Source.threads`: of its calls, or of the work they launched."""
+    tree, events = host_tree(trace), trace.device_events
+    thread, time_ns = (
+        (tree.thread, tree.self_ns)
+        if measure == "host"
+        else (_launching_threads(trace), events["duration_ns"].to_numpy())
+    )
+    return sums_where(time_ns, thread, len(trace.source.threads[1]))
+
+
+def thread_calls_tree(trace: Trace, measure: Measure, name: str) -> FlameTree:
+    """Return the flame graph of one thread: its time, or that of the device work it launched.
+
+    The name is one of `Source.threads`; in a part of a trace, the thread may have no calls.
+    """
+    names = trace.source.threads[1]
+    thread = names.index(name) if name in names else len(names)
+    if measure == "device":
+        return _device_tree(trace, _launching_threads(trace) == thread)
+    host, tree, paths = host_calls_tree(trace), host_tree(trace), host_flame(trace).paths
+    is_selected = tree.thread == thread
+    calls = np.bincount(paths.node[is_selected], minlength=len(host)).astype(np.int64)
+    self_ns = paths.sums(np.where(is_selected, tree.self_ns, 0))
+    return replace(host, self_values=self_ns[None], calls=calls[None])
 
 
 def _kinds(trace: Trace, names: tuple[str, ...]) -> NDArray[np.int8]:
@@ -102,7 +144,17 @@ def _kinds(trace: Trace, names: tuple[str, ...]) -> NDArray[np.int8]:
     kinds[tree.name[tree.runtime_offset :]] = CODES["runtime"]
     lightning = [code for code, name in enumerate(names) if LIGHTNING_MODULE.match(name)]
     kinds[lightning] = CODES["module"]
+    loading = [code for code, name in enumerate(names) if LOADING.search(name)]
+    kinds[[code for code in loading if kinds[code] == CODES["annotation"]]] = CODES["dataloader"]
     return kinds
+
+
+def _device_kinds(events: pd.DataFrame) -> NDArray[np.int8]:
+    """Return the kind of the frame of each device event."""
+    kinds = np.full(max(Kind) + 1, CODES["kernel"], dtype=np.int8)
+    kinds[[Kind.COPY, Kind.MEMORY_SET]] = CODES["memcpy"], CODES["memset"]
+    of_kind = kinds[events["kind"].to_numpy()]
+    return np.where(events["is_collective"], np.int8(CODES["communication"]), of_kind)
 
 
 def _python_kind(name: str) -> int:

@@ -27,8 +27,12 @@ KINDS = {
     "module": "Module",
     "operator": "Operator",
     "annotation": "Annotation",
+    "dataloader": "DataLoader",
     "runtime": "Runtime call",
-    "kernel": "Device work",
+    "kernel": "Kernel",
+    "communication": "Communication",
+    "memcpy": "Copy",
+    "memset": "Memory set",
     "rest": "Not assigned",
     "smaller": "Smaller frames",
 }

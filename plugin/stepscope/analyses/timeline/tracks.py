@@ -124,6 +124,11 @@ class ThreadNames:
             is_open=role != ANOTHER,
         )
 
+    def label(self, thread: int) -> str:
+        """Return a thread's name with that of its process."""
+        process, _ = self.parted(thread)
+        return f"{self.owner(process).label}, {self.track(thread).label}"
+
     def other(self, thread: int) -> Track:
         """Return the track of all other events on a thread."""
         process, number = self.parted(thread)
