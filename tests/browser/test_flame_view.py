@@ -112,6 +112,30 @@ def test_what_is_searched_is_counted_and_listed(alone: Visit) -> None:
     alone.assert_clean()
 
 
+def test_one_thread_is_shown_alone_and_waits_are_hidden(alone: Visit) -> None:
+    alone.open()
+    alone.go("flame", run="synthetic_dataloader/fault")
+    note = alone.main.locator(".view-header > .note")
+    expect(note).to_contain_text("of the host", timeout=PATIENCE_MS)
+    alone.settled()
+    every = note.inner_text()
+    idle = alone.main.get_by_role("checkbox", name="Hide idle")
+    idle.check()
+    expect(note).to_contain_text("of waiting hidden")
+    functions = alone.main.get_by_role("grid", name="Functions")
+    expect(functions.get_by_text("cudaEventSynchronize")).to_have_count(0)
+    assert not alone.inaccessible()
+    alone.page.reload()
+    expect(note).to_contain_text("of waiting hidden", timeout=PATIENCE_MS)
+    idle.uncheck()
+    expect(note).to_have_text(every)
+    picker = alone.main.get_by_role("combobox", name="Thread")
+    picker.select_option(index=2)
+    expect(functions.get_by_text("ProfilerStep")).to_have_count(0)
+    assert "o.thread" in alone.state()
+    alone.assert_clean()
+
+
 @pytest.mark.slow
 def test_another_recording_is_compared_frame_by_frame(alone: Visit) -> None:
     opened(alone)

@@ -1,6 +1,7 @@
 """The timeline in Chromium: real keys and a real mouse, and what the page then says in words."""
 
 import re
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -15,6 +16,10 @@ CALLS = 102
 """Of the operator; each launches one kernel, in a stream of its own row."""
 STREAM = "Stream 7"
 Range = tuple[int, int]
+CUT = """(labels) => labels
+  .filter((label) => label.scrollWidth > label.clientWidth)
+  .map((label) => label.textContent)"""
+"""The labels that do not fit."""
 
 
 @pytest.fixture
@@ -59,12 +64,17 @@ def place(seen: Visit, share: float, name: str = STREAM) -> tuple[float, float]:
     return on["x"] + share * on["width"], beside["y"] + beside["height"] / 2
 
 
-def drag(seen: Visit, start: tuple[float, float], end: tuple[float, float]) -> None:
+def drag(
+    seen: Visit,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    button: Literal["left", "middle"] = "left",
+) -> None:
     mouse = seen.page.mouse
     mouse.move(*start)
-    mouse.down()
+    mouse.down(button=button)
     mouse.move(*end, steps=4)
-    mouse.up()
+    mouse.up(button=button)
 
 
 def in_sight(seen: Visit) -> Range | None:
@@ -149,7 +159,7 @@ def test_w_and_s_zoom_a_and_d_move_and_0_shows_the_whole_recording(seen: Visit) 
     seen.assert_clean()
 
 
-def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(seen: Visit) -> None:
+def test_the_wheel_zooms_at_the_pointer_and_dragging_with_space_moves(seen: Visit) -> None:
     seen.page.keyboard.press("w")
     start, end = until_rested(seen, None)
     x, y = place(seen, 0.25)
@@ -162,9 +172,14 @@ def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(seen: Visit) -> None:
     assert length < end - start
     under = start + (end - start) / 4
     assert near[0] + length / 4 == pytest.approx(under, abs=length / 100), "it stays where it is"
+    seen.page.keyboard.down("Space")
     drag(seen, place(seen, 0.75), place(seen, 0.25))
+    seen.page.keyboard.up("Space")
     until_in_sight(seen, near[0] + length / 2, near[1] + length / 2, within_ns=length / 100)
+    drag(seen, place(seen, 0.25), place(seen, 0.75), button="middle")
+    until_in_sight(seen, *near, within_ns=length / 50)
     until_selected(seen, None)
+    assert "o.area" not in seen.state()
     seen.assert_clean()
 
 
@@ -253,20 +268,27 @@ def test_a_search_counts_goes_from_hit_to_hit_and_lists_them(seen: Visit) -> Non
 
 @pytest.mark.slow
 def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
-    seen.page.keyboard.down("Shift")
     drag(seen, place(seen, 0.2), place(seen, 0.6, "Stream 20"))
-    seen.page.keyboard.up("Shift")
     names = panel(seen).get_by_role("grid", name="Time in the area by name")
     expect(names.get_by_role("gridcell", name=KERNEL).first).to_be_visible()
-    busy = panel(seen).get_by_role("table", name="Busy and idle time of the tracks in the area")
-    expect(busy.get_by_role("rowheader")).to_have_text([f"GPU 0, {STREAM}", "GPU 0, Stream 20"])
+    heads = names.get_by_role("columnheader")
+    expect(heads).to_have_count(9)
+    assert heads.locator("button > span:first-child").evaluate_all(CUT) == []
+    panel(seen).get_by_text("By track", exact=True).click()
+    busy = panel(seen).get_by_role("grid", name="Busy and idle time of the tracks in the area")
+    expect(busy.get_by_role("row")).to_have_count(3)
+    for name in (STREAM, "Stream 20"):
+        expect(busy.get_by_role("gridcell", name=f"GPU 0, {name}")).to_be_visible()
     state = seen.state()
     assert state["o.tab"] == "area"
     assert in_sight(seen) is None, "the tracks stay where they are"
     seen.page.reload()
-    expect(busy.get_by_role("rowheader")).to_have_count(2, timeout=PATIENCE_MS)
+    expect(busy.get_by_role("row")).to_have_count(3, timeout=PATIENCE_MS)
     assert seen.state() == state
     assert seen.inaccessible() == []
+    start, end = map(int, state["o.area"].split("-"))
+    seen.page.keyboard.press("f")
+    until_in_sight(seen, start - (end - start) / 4, end + (end - start) / 4)
     panel(seen).get_by_role("button", name="Filter to selection").click()
     seen.until(lambda: seen.state().get("time") == state["o.area"])
     panel(seen).get_by_role("button", name="Clear selection").click()
@@ -294,6 +316,71 @@ def test_times_are_marked_at_the_pointer_and_marks_are_taken_away(seen: Visit) -
     seen.page.mouse.move(*place(seen, 0.5))
     seen.page.keyboard.press("m")
     seen.until(lambda: "o.marks" not in seen.state())
+    seen.assert_clean()
+
+
+def test_what_dragging_does_is_set_and_stays_so(seen: Visit) -> None:
+    seen.main.get_by_text("Pan", exact=True).click()
+    seen.page.keyboard.press("w")
+    before = until_rested(seen, None)
+    seen.page.reload()
+    expect(canvas(seen)).to_be_visible(timeout=PATIENCE_MS)
+    expect(seen.main.get_by_role("radio", name="Pan")).to_be_checked()
+    seen.settled()
+    drag(seen, place(seen, 0.25), place(seen, 0.5))
+    until_rested(seen, before)
+    assert "o.area" not in seen.state()
+    seen.page.keyboard.down("Shift")
+    drag(seen, place(seen, 0.25), place(seen, 0.5))
+    seen.page.keyboard.up("Shift")
+    seen.until(lambda: "o.area" in seen.state())
+    seen.assert_clean()
+
+
+def test_a_link_out_of_sight_has_a_label_that_leads_there(seen: Visit) -> None:
+    operator = operator_chosen(seen)
+    fit_chosen(seen)
+    seen.page.mouse.move(*place(seen, 0.3))
+    for _ in range(4):
+        before = in_sight(seen)
+        seen.page.keyboard.press("w")
+        until_rested(seen, before)
+    on = canvas(seen).bounding_box()
+    assert on
+    tip = seen.main.locator(".timeline-tip")
+    # The label is at the right edge, below the operator: its row is one of the thread's.
+    rows = track(seen, "Main thread").bounding_box()
+    assert rows
+    for y in range(int(rows["y"]), int(rows["y"] + rows["height"] + 30), 6):
+        seen.page.mouse.move(on["x"] + on["width"] - 40, y)
+        if tip.is_visible() and "Click to show it" in tip.inner_text():
+            break
+    expect(tip).to_contain_text("launches · ")
+    expect(tip).to_contain_text(f"GPU 0, {STREAM}")
+    seen.page.mouse.down()
+    seen.page.mouse.up()
+    seen.until(lambda: seen.state()["event"] != operator)
+    expect(chosen(seen)).to_contain_text(KERNEL)
+    seen.assert_clean()
+
+
+def test_the_name_of_a_deep_track_stays_in_sight_and_counters_are_below(seen: Visit) -> None:
+    expect(tracks(seen).last).to_contain_text("Counters")
+    expect(track(seen, "Busy")).to_have_count(0)
+    seen.page.set_viewport_size({"width": 1280, "height": 420})
+    name = track(seen, "Main thread").locator(".track-label")
+    row = track(seen, "Main thread").bounding_box()
+    shown = canvas(seen).bounding_box()
+    assert row
+    assert shown
+    seen.page.mouse.move(shown["x"] + 100, shown["y"] + 20)
+    seen.page.mouse.wheel(0, row["y"] - shown["y"] + row["height"] / 2)
+    seen.until(lambda: (track(seen, "Main thread").bounding_box() or row)["y"] < shown["y"])
+    label = name.bounding_box()
+    assert label
+    assert label["y"] >= shown["y"]
+    seen.main.get_by_role("button", name=re.compile("^Counters")).click()
+    expect(track(seen, "Busy")).to_have_count(1)
     seen.assert_clean()
 
 

@@ -1,28 +1,29 @@
 /**
- * The colour of each category, the same in every view and theme (at least 3:1 on both surfaces).
+ * The palette: the colour of each category, the same in every view and theme (at least 3:1 on both surfaces). Those
+ * that meet in one bar or on one track also differ for red, green and blue blindness (`canvas/colours.test.ts`).
  */
 
 const FIXED: Readonly<Record<string, string>> = {
-  kernel: '#3b7dd8',
-  communication: '#9063cd',
-  memcpy: '#d07a1f',
-  memset: '#a3862a',
-  runtime: '#cf5b88',
-  dataloader: '#d9483b',
-  cpu: '#2a958b',
-  python: '#5f8f3a',
-  module: '#7a6bbf',
-  annotation: '#6c78a8',
-  'device-annotation': '#4a86a8',
-  step: '#5b6c86',
+  kernel: '#2262d8',
+  communication: '#9086f5',
+  memcpy: '#a26e5e',
+  memset: '#7d7316',
+  runtime: '#d152b1',
+  dataloader: '#e55616',
+  cpu: '#01a68a',
+  python: '#728c24',
+  module: '#7a5fc9',
+  annotation: '#4d6e84',
+  'device-annotation': '#476e71',
+  step: '#6e6558',
   synchronization: '#b0577a',
   overhead: '#94733f',
-  other: '#7d8796',
+  other: '#888698',
   alloc: '#a0683a',
-  'post-sync': '#b556a8',
-  'host-stall': '#c2603d',
-  dispatch: '#8f8a2c',
-  queued: '#5f7fa6',
+  'post-sync': '#9a76d8',
+  'host-stall': '#b0417a',
+  dispatch: '#a7815a',
+  queued: '#087291',
   'no-record': '#8a8f98',
   tail: '#6f7785',
 };

@@ -1,8 +1,12 @@
 /** Conditions for global keyboard shortcuts. */
 
+/** Fields that letters do nothing in. */
+const CHOICES = ['radio', 'checkbox'];
+
 /** Whether the user types into a field. */
 export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
+  !(target instanceof HTMLInputElement && CHOICES.includes(target.type)) &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
 /** Keys with a modifier belong to the browser or the system. */

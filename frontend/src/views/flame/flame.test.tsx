@@ -22,10 +22,16 @@ import Page from './page';
 const ALL = runs as unknown as Runs;
 const LIST = functions as unknown as FlameFunctions;
 
+const THREADS = [
+  { name: '1/1', label: 'Process 1, Main thread', total_ns: 9_000_000 },
+  { name: '1/8', label: 'Process 1, Thread 8', total_ns: 2_000_000 },
+];
 const api = fakeApi({
   runs,
   'flame/graph': (parameters: URLSearchParams) =>
-    parameters.get('subject') === 'memory' ? memory : graph,
+    parameters.get('subject') === 'memory'
+      ? memory
+      : { ...graph, threads: THREADS, waiting: 3_000_000 },
   'flame/functions': functions,
 });
 
@@ -102,6 +108,42 @@ describe('the flame graph', () => {
     await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
     expect(store.current().options.of).toBe('memory');
     expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
+  });
+
+  it('shows one thread, listed with its time', async () => {
+    const { store } = shown();
+    await table();
+    const picker = screen.getByRole('combobox', { name: 'Thread' });
+    expect([...picker.querySelectorAll('option')].map((option) => option.textContent)).toEqual([
+      'All threads',
+      'Process 1, Main thread: 9.00 ms',
+      'Process 1, Thread 8: 2.00 ms',
+    ]);
+    await userEvent.selectOptions(picker, '1/8');
+    expect(store.current().options.thread).toBe('1/8');
+    await waitFor(() =>
+      expect(api.requests.some((path) => path.includes('thread=1%2F8'))).toBe(true),
+    );
+    const link = screen.getByRole('link', { name: 'speedscope' }).getAttribute('href') ?? '';
+    expect(decodeURIComponent(link)).toContain('thread=1%2F8');
+    await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
+    expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
+    expect(screen.queryByRole('combobox', { name: 'Thread' })).toBeNull();
+  });
+
+  it('hides the time of waits, and says how much', async () => {
+    const { store } = shown();
+    await table();
+    expect(screen.queryByText(/of waiting hidden/)).toBeNull();
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Hide idle' }));
+    expect(store.current().options.waits).toBe('hidden');
+    expect(await screen.findByText(/; 3\.00 ms of waiting hidden$/)).toBeTruthy();
+    await waitFor(() =>
+      expect(api.requests.some((path) => path.includes('without_waits=true'))).toBe(true),
+    );
+    await userEvent.click(screen.getByRole('radio', { name: 'Device time' }));
+    expect(screen.queryByRole('checkbox', { name: 'Hide idle' })).toBeNull();
+    expect(screen.queryByText(/of waiting hidden/)).toBeNull();
   });
 
   it('opens in speedscope with a URL on this server', async () => {

@@ -35,6 +35,16 @@ describe('a request', () => {
     });
   });
 
+  it('is of one thread and without waits only for calls of the host', () => {
+    const options = { thread: '1/8', waits: 'hidden', instances: 'apart' };
+    const of = (more: Record<string, string>): object =>
+      given(requestOf('graph', settings({ ...options, ...more }), NO_TIME).parameters);
+    expect(of({})).toEqual({ thread: '1/8', without_waits: true });
+    expect(of({ measure: 'device' })).toEqual({ thread: '1/8', measure: 'device' });
+    expect(of({ of: 'modules' })).toEqual({ subject: 'modules' });
+    expect(of({ of: 'memory' })).toEqual({ subject: 'memory' });
+  });
+
   it('for functions has no root frame', () => {
     const some = settings({
       root: 'a.b',

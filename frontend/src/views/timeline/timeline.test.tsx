@@ -374,6 +374,10 @@ describe('an area', () => {
     dragged({ shiftKey: true });
     expect(store.current().options).not.toHaveProperty('area');
     await userEvent.click(screen.getByRole('radio', { name: 'Pan' }));
+    const zoomBy = vi.spyOn(Viewer.prototype, 'zoomBy').mockImplementation(() => undefined);
+    await userEvent.keyboard('w');
+    expect(zoomBy).toHaveBeenCalledOnce(); // a radio button leaves the keys to the view
+    zoomBy.mockRestore();
     unmount();
     const again = await shown();
     expect((screen.getByRole('radio', { name: 'Pan' }) as HTMLInputElement).checked).toBe(true);
