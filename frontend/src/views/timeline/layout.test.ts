@@ -46,6 +46,16 @@ describe('tracks', () => {
     ]);
   });
 
+  it('have lower rows where a deep track is pinned', () => {
+    const deep = [track(1, 'deep', { row_count: 40 }), track(2, 'flat', { row_count: 2 })];
+    const { pinned, pinnedPx } = layoutOf({ tracks: deep }, { ...NOTHING, pinned: [1, 2] });
+    expect(pinned.map(({ rows, rowPx }) => [rows, rowPx])).toEqual([
+      [40, 3],
+      [2, 18],
+    ]);
+    expect(pinnedPx).toBeLessThan(200);
+  });
+
   it('have the counters below them, in a group that is collapsed at first', () => {
     const grouped = withCounterGroup(tracks);
     const labels = (patch: Partial<Settings>): string[] =>

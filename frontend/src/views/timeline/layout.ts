@@ -9,6 +9,8 @@ const COUNTER_PX = 44;
 const MINI_PX = 20;
 const MINI_ROW_PX = 7;
 const PADDING_PX = 6;
+/** A pinned track takes no more, so that others are visible below it. */
+const PINNED_ROWS_PX = 144;
 
 /** The form of a track: rows, collapsed rows, a curve, or the heading of a group. */
 export type LaneKind = 'rows' | 'mini' | 'counter' | 'group';
@@ -143,6 +145,15 @@ function laneOf({ track, children }: Node, depth: number, settings: LayoutSettin
   return { track, isOpen, canOpen, depth, topPx: 0, ...sizeOf(track, isOpen) };
 }
 
+/** The lane of a pinned track: the rows of a deep one are lower. */
+function pinnedLane(track: Track, settings: LayoutSettings): Lane {
+  const lane = laneOf({ track, children: [] }, 0, settings);
+  if (lane.rows * lane.rowPx <= PINNED_ROWS_PX) return lane;
+  const rowPx = Math.max(1, Math.floor(PINNED_ROWS_PX / lane.rows));
+  const rows = Math.min(lane.rows, Math.floor(PINNED_ROWS_PX / rowPx));
+  return { ...lane, rowPx, rows, heightPx: rows * rowPx + PADDING_PX };
+}
+
 function lanesOf(nodes: readonly Node[], depth: number, settings: LayoutSettings): Lane[] {
   return nodes.flatMap((node) => {
     const lane = laneOf(node, depth, settings);
@@ -172,7 +183,7 @@ export function layoutOf(timeline: Pick<Timeline, 'tracks'>, settings: LayoutSet
   const pinned = stacked(
     settings.pinned.flatMap((id) => {
       const track = tracks.find((track) => track.id === id && track.kind !== 'group');
-      return track ? [laneOf({ track, children: [] }, 0, settings)] : [];
+      return track ? [pinnedLane(track, settings)] : [];
     }),
   );
   const hiddenCount = tracks.filter(
