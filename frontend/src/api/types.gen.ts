@@ -47,6 +47,8 @@ export interface Gets {
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
   'runs/{run}/tables/clock-alignment': [{ sort?: string; descending?: boolean; limit?: number }, Table];
+  'runs/{run}/tables/graph-kernels': [{ sort?: string; descending?: boolean; limit?: number }, Table];
+  'runs/{run}/tables/graph-operators': [{ sort?: string; descending?: boolean; limit?: number }, Table];
   'runs/{run}/tables/matched-collectives': [{ sort?: string; descending?: boolean; limit?: number }, Table];
   'runs/{run}/tables/outlier-ranks': [{ sort?: string; descending?: boolean; limit?: number }, Table];
   'runs/{run}/tables/ranks': [{ sort?: string; descending?: boolean; limit?: number }, Table];
