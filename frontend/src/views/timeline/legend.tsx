@@ -23,14 +23,16 @@ export function Legend({ engine }: { readonly engine: Engine }): ReactNode {
   const drawn = palette.drawn();
   const idle = drawn.filter(({ label }) => IDLE.test(label));
   return (
-    <ul
-      className="timeline-legend"
-      aria-label="Colours"
-      title="Colours by category; each name has its own shade"
-    >
-      <Entries categories={drawn.filter((category) => !idle.includes(category))} />
-      {idle.length > 0 && <li className="strong">Idle by cause:</li>}
-      <Entries categories={idle} />
-    </ul>
+    <div className="timeline-legend" title="Colours by category; each name has its own shade">
+      <ul aria-label="Colours of categories">
+        <Entries categories={drawn.filter((category) => !idle.includes(category))} />
+      </ul>
+      {idle.length > 0 && (
+        <ul aria-label="Colours of idle causes">
+          <li className="strong">Idle by cause:</li>
+          <Entries categories={idle} />
+        </ul>
+      )}
+    </div>
   );
 }
