@@ -1652,6 +1652,7 @@ export interface Timeline {
   categories: TimelineCategory[]; // A slice's category code is an index of these.
   steps: TimelineStep[];
   note: string; // Events that the tracks leave out, and why.
+  levels: number[]; // The levels of tiles that there are, in a shared file.
 }
 
 /** A track, or the header of a group of tracks. */
