@@ -44,6 +44,7 @@ export interface Gets {
   'query-tables': [object, QueryTables];
   'runs/{run}/query': [QueryQuery, QueryRows];
   'rules/{rule}': [object, RulePage];
+  'runs/{run}/share': [{ most_bytes?: number }, ArrayBuffer];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
   'runs/{run}/tables/clock-alignment': [{ sort?: string; descending?: boolean; limit?: number }, Table];

@@ -237,9 +237,9 @@ def _rows(table: Json, *columns: str) -> Iterator[tuple[str, ...]]:
     """Yield cells of the first rows as the page orders them."""
     if table is None or not all(column in table["values"] for column in columns):
         return iter(())
-    order = range(table["row_count"])
+    order = list(range(table["row_count"]))
     amounts = table["values"].get(table["sort"])
     if amounts is not None:
-        order = sorted(order, key=lambda row: -(amounts[row] or 0))
+        order.sort(key=lambda row: -(amounts[row] or 0))
     cells = [table["values"][column] for column in columns]
     return islice((tuple(str(cell[row]) for cell in cells) for row in order), DETAILED_ROWS)

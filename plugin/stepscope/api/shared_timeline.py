@@ -22,10 +22,10 @@ COUNTER_LEVELS = 7
 """Coarse levels of which counters are in a file."""
 MOST_COUNTERS = 24
 
-MOST_TILES = 4096
+MOST_TILES = 2048
 """Limit of tiles per level and trace."""
 FEW_MERGED = 0.01
-"""Fraction of merged items below which no finer level is added."""
+"""Fraction of merged items below which a finer level is added last."""
 
 Store = Callable[[Iterable[tuple[Request, bytes]]], bool]
 """Adds responses to the file: all, or none where they do not fit."""
@@ -50,7 +50,7 @@ class SharedTimeline:
 
     @property
     def note(self) -> str:
-        """What the timeline leaves out, as a sentence; empty where it shows all slices."""
+        """The decimation as a sentence; empty where the timeline shows all slices."""
         if not self.merged_fraction or not self.levels:
             return ""
         shortest = duration(1 << self.levels[-1])
@@ -94,7 +94,7 @@ class SharedTimeline:
 
     def refine(self) -> None:
         """Continue after the finest level, when there is more space."""
-        if self._can_refine:
+        if self.merged_fraction and self.levels and self.levels[-1] > 0:
             self.next_level = max(0, self.levels[-1] - STRIDE)
 
     def _tiles(self, level: int) -> list[Request]:

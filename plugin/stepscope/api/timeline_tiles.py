@@ -21,6 +21,8 @@ COLUMNS = ("<u4", "<u4", "<u4", "<u2", "<u2", "u1", "u1")
 """Types of the arrays."""
 DIFFERENCES = (1, 3)
 """Arrays whose differences are smaller than their values: event and x."""
+COUNT = 2
+"""Which array has the counts."""
 SIXTEENTHS = 16
 WHOLLY_BUSY = 255
 
@@ -111,8 +113,8 @@ def compressible(tile: bytes) -> bytes:
 
 def merged_count(tile: bytes) -> tuple[int, int]:
     """Return the numbers of an encoded tile's items that merge slices, and of all its items."""
-    _, columns = _parts(tile)
-    return int((columns[2] > 1).sum()), len(columns[2])
+    counts = _parts(tile)[1][COUNT].astype(np.int64)
+    return int((counts > 1).sum()), len(counts)
 
 
 def _header(tile: bytes) -> TileHeader:
