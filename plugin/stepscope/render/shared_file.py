@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import msgspec
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 POLICY = (
@@ -54,8 +54,7 @@ def render(content: Content, title: str, folder: Path) -> bytes:
     start = _source("shared_file.js")
     hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (start, script))
     data = msgspec.json.encode(content).decode().replace("<", "\\u003c")
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    page = environment.from_string(_source("shared_file.html.j2")).render(
+    page = _template("shared_file.html.j2").render(
         policy=Markup(POLICY.format(scripts=hashes)),  # noqa: S704 (of this module and of hashes)
         version=content.version,
         title=title,
@@ -65,6 +64,15 @@ def render(content: Content, title: str, folder: Path) -> bytes:
         start=Markup(start),  # noqa: S704
     )
     return page.encode()
+
+
+def frame(page: bytes, title: str) -> str:
+    """Return a frame that shows a file, for a notebook."""
+    return _template("shared_frame.html.j2").render(page=page.decode(), title=title)
+
+
+def _template(name: str) -> Template:
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_source(name))
 
 
 def _digest(text: str) -> str:
