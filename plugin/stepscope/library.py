@@ -47,7 +47,6 @@ from stepscope.storage import discover
 from stepscope.storage.discover import TraceFile
 from stepscope.tables import find
 
-
 NOTEBOOK_BYTES = 4_000_000
 """Largest page of a run in a notebook, which stores it."""
 

@@ -37,8 +37,10 @@ const HEADERS = { Accept: 'application/json', 'X-Stepscope': 'page' };
 
 type Send = (path: string, options: RequestInit) => Promise<Response>;
 
-let send: Send = (path, options) =>
+export const fromServer: Send = (path, options) =>
   fetch(new URL(`api/${path}`, document.baseURI), { headers: HEADERS, ...options });
+
+let send = fromServer;
 
 /** Answers requests without a server: see `shared_file.ts`. */
 export function answerFrom(source: Send): void {

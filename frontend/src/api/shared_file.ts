@@ -55,7 +55,7 @@ const DIFFERENCES = [1, 3];
 const HEADER_AT = 8;
 
 /** A tile of the timeline as the server sends it. */
-export function unpackedTile(packed: ArrayBuffer): ArrayBuffer {
+function unpackedTile(packed: ArrayBuffer): ArrayBuffer {
   const bytes = new Uint8Array(packed);
   const length = new DataView(packed).getUint32(4, true);
   const header = JSON.parse(

@@ -18,7 +18,7 @@ from stepscope.advice import AdviceSettings
 from stepscope.api import page, shared_requests
 from stepscope.api.app import create_app
 from stepscope.api.catalog_factory import catalog_for
-from stepscope.api.shared_requests import Json, request
+from stepscope.api.shared_requests import Json, key, request
 from stepscope.api.shared_responses import LEAST_SPACE, MOST_POLLS, POLL_SECONDS, Responses, Space
 from stepscope.api.shared_timeline import SharedTimeline, timeline_of
 from stepscope.base.config import Settings
@@ -29,7 +29,8 @@ from stepscope.catalog.file_state import Queued, Reading, Unreadable
 from stepscope.render import shared_file as rendered
 from stepscope.storage.discover import TraceFile
 
-FOLDER = page.STATIC / "shared"
+FOLDER = "shared"
+"""The page for shared files, in the folder of the page."""
 DEFAULT_BYTES = 5_000_000
 LEAST_BYTES = 1_000_000
 MOST_COMPARED = 4
@@ -57,12 +58,10 @@ class SharedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The size of a file, and the function that receives its progress."""
+    """The largest size of a file, and the function that receives its progress."""
 
     most_bytes: int = DEFAULT_BYTES
     on_progress: OnProgress = lambda _: None
-    folder: Path = FOLDER
-    """The page for shared files."""
 
 
 DEFAULTS = Options()
@@ -74,11 +73,6 @@ class _Trace:
     id: str
     label: str
     """Label of its span."""
-
-
-def is_built() -> bool:
-    """Return whether the page for shared files is built."""
-    return rendered.is_built(FOLDER)
 
 
 def of_files(
@@ -134,7 +128,8 @@ def of_app(
         UnreadableError: No trace is read.
         UsageError: The size is too small for the advice on any trace.
     """
-    if not rendered.is_built(options.folder):
+    folder = Path(app.config[page.FOLDER]) / FOLDER
+    if not rendered.is_built(folder):
         raise MissingDataError(NOT_BUILT, BUILD)
     responses = Responses(app.test_client(), base_url)
     runs = _listing(responses, run)
@@ -143,19 +138,17 @@ def of_app(
         raise UnreadableError(run or "", "no trace is read", "`stepscope health` says why.")
     only = runs["runs"][0]["name"]
     title = only if len(runs["runs"]) == 1 else count(len(runs["runs"]), "run")
-    frame = rendered.render(_content(responses, ()), title, options.folder)
+    frame = rendered.render(_content(responses, ()), title, folder)
     responses.space = Space(options.most_bytes - len(frame) - LEAST_SPACE)
     writing = _Writing(responses, runs, traces)
     writing.fill(options.on_progress)
-    if not any(
-        trace.id in name for trace in traces for name in responses.packed if "advice" in name
-    ):
-        msg = (
-            f"{size(options.most_bytes)} cannot hold the advice: select fewer traces, or allow more"
-        )
+    advice = (shared_requests.advice(trace.run, trace.id) for trace in traces)
+    if not any(key(of) in responses.packed for of in advice):
+        limit = size(options.most_bytes)
+        msg = f"{limit} cannot hold the advice: select fewer traces, or allow a larger file"
         raise UsageError(msg)
     notes = tuple(writing.notes())
-    html = rendered.render(_content(responses, notes), title, options.folder)
+    html = rendered.render(_content(responses, notes), title, folder)
     return SharedFile(html=html, notes=notes)
 
 
@@ -178,8 +171,6 @@ def _listing(responses: Responses, run: str | None) -> Json:
             break
         sleep(POLL_SECONDS)
     shown = [entry for entry in runs["runs"] if run is None or entry["id"] == run]
-    if not shown:
-        raise UnreadableError(run or "", "there is no such run", "Reload the page.")
     settled = {"logdir": "", "scanning": False, "loading": False, "has_pending_results": False}
     return {**runs, **settled, "runs": shown, "problems": []}
 
@@ -230,9 +221,9 @@ class _Writing:
     def _add_advice(self) -> None:
         responses, get = self._responses, self._responses.get
         responses.put(request("runs"), self._runs)
-        responses.add("lists", shared_requests.of_page())
         for trace in self._traces:
             responses.add("advice", shared_requests.of_advice(trace.run, trace.id, get))
+        responses.add("lists", shared_requests.of_page())
         for trace in self._traces:
             if (line := timeline_of(trace.id, get)) is not None:
                 self._timelines.append(line)

@@ -93,19 +93,24 @@ def of_page() -> Requests:
     yield request("query-tables")
 
 
+def advice(run: str, trace: str) -> Request:
+    """Return the request of the advice on a trace and its run."""
+    return request(f"runs/{run}/advice", trace=trace)
+
+
 def of_advice(run: str, trace: str, get: Get) -> Requests:
     """Yield the advice on a trace and its run, the overview, and the pages of the found rules."""
-    advice = request(f"runs/{run}/advice", trace=trace)
-    yield advice
+    yield advice(run, trace)
     yield request(f"traces/{trace}/overview")
-    rules = {outcome["rule"] for outcome in _outcomes(get(advice)) if _is_explained(outcome)}
+    outcomes = _outcomes(get(advice(run, trace)))
+    rules = {outcome["rule"] for outcome in outcomes if _is_explained(outcome)}
     for rule in sorted(rules):
         yield request(f"rules/{rule}")
 
 
 def of_findings(run: str, trace: str, get: Get) -> Requests:
     """Yield the pictures of a trace's findings, and the events that these name."""
-    for outcome in _outcomes(get(request(f"runs/{run}/advice", trace=trace))):
+    for outcome in _outcomes(get(advice(run, trace))):
         if outcome["trace"] == trace and _is_explained(outcome):
             yield from _excerpt(trace, outcome)
             for event in outcome["events"]:
@@ -113,11 +118,11 @@ def of_findings(run: str, trace: str, get: Get) -> Requests:
                     yield request(f"traces/{trace}/timeline/slices/{event['event']}")
 
 
-def _outcomes(advice: Json) -> list[Json]:
-    if advice is None:
+def _outcomes(report: Json) -> list[Json]:
+    if report is None:
         return []
-    merged = [finding["outcome"] for finding in advice["merged"]]
-    return [*merged, *advice["outcomes"]]
+    merged = [finding["outcome"] for finding in report["merged"]]
+    return [*merged, *report["outcomes"]]
 
 
 def _is_explained(outcome: Json) -> bool:

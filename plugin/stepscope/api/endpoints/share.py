@@ -20,14 +20,16 @@ class ShareQuery(RunQuery, frozen=True, kw_only=True):
     """Largest size of the file."""
 
 
-def share(_: Catalog, query: ShareQuery) -> Binary:
+def share(catalog: Catalog, query: ShareQuery) -> Binary:
     """Return the page with a run's traces that are read as one HTML file.
 
     Raises:
         MissingDataError: the page is not built.
+        UnknownNameError: the run does not exist.
         UnreadableError: no trace of the run is read.
         UsageError: the size is too small.
     """
+    catalog.run(query.run)  # read first from now on
     options = shared_file.Options(most_bytes=query.most_bytes)
     file = shared_file.of_app(flask.current_app, query.run, flask.request.host_url, options)
     return Binary(body=file.html, file_name="stepscope.html")
