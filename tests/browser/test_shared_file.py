@@ -16,7 +16,6 @@ from stepscope.cli import cli
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
-SHARED_TRACES = SAMPLE_LOGS.parents[1] / "shared" / "traces"
 STEPS_ROW_PX = 12
 MISSING = "This shared file does not hold this selection."
 
@@ -82,12 +81,9 @@ def test_every_view_is_in_the_file_and_asks_for_nothing(
 
 @pytest.mark.slow
 def test_every_view_of_two_real_traces_is_in_five_megabytes(
-    browser: Browser, tmp_path: Path
+    browser: Browser, shared_traces: Path, tmp_path: Path
 ) -> None:
-    traces = SHARED_TRACES / "kineto" / "resnet50_num_workers_0"
-    if not traces.is_dir():
-        pytest.skip("without the shared traces")
-    path = written(tmp_path, traces)
+    path = written(tmp_path, shared_traces / "kineto" / "resnet50_num_workers_0")
     assert path.stat().st_size <= 5_000_000
     see_every_view(browser, path, 1440)
 

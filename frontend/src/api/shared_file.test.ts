@@ -89,7 +89,7 @@ describe('a shared file', () => {
     answerFrom(sourceOf(fileOf({})));
     const error = api.get('traces/{trace}/overview', { trace: 't' }, signal);
     await expect(error).rejects.toMatchObject({
-      code: 'not-recorded',
+      code: 'not-in-file',
       message: 'This shared file does not hold this selection.',
       hint: expect.stringContaining('stepscope serve'),
     });

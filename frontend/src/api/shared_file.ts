@@ -101,7 +101,7 @@ function summed(view: DataView, { at, size, count }: ColumnPlace): void {
 const TILES = /\/timeline\/tiles\?/;
 
 const MISSING: ApiError = {
-  code: 'not-recorded',
+  code: 'not-in-file',
   message: 'This shared file does not hold this selection.',
   hint: 'To see it, open the trace with “stepscope serve” or TensorBoard.',
 };

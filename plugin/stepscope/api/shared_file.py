@@ -239,6 +239,8 @@ class _Writing:
             responses.add("charts", shared_requests.of_run(run["id"], labels, sides))
         for trace in self._traces:
             responses.add("charts", shared_requests.of_views(trace.id, responses.get))
+            fixes = shared_requests.of_fixes(trace.run, trace.id, responses.get)
+            responses.add("charts", fixes)
 
     def _add_tables(self) -> None:
         responses = self._responses
@@ -270,7 +272,10 @@ class _Writing:
         """Yield what the file leaves out, as sentences."""
         yield "It holds the views of whole traces, not those of a step or a time range."
         yield f"Long tables hold their first {count(shared_requests.MOST_ROWS, 'row')}."
-        yield from dict.fromkeys(line.note for line in self._timelines if line.note)
+        merged = sorted(line.merged_ns for line in self._timelines if line.merged_ns)
+        if merged:
+            times = "–".join(dict.fromkeys(map(duration, (merged[0], merged[-1]))))
+            yield f"Timelines are decimated: slices shorter than {times} are merged."
         if rounding_ns := max((line.rounding_ns for line in self._timelines), default=0):
             yield f"Times in the timeline are rounded to {duration(rounding_ns)}."
         left_out = self._responses.left_out

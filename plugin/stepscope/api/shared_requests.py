@@ -166,6 +166,21 @@ def of_run(run: str, spans: Iterable[str], sides: Iterable[Mapping[str, str]]) -
         yield request("comparison", **side)
 
 
+def of_fixes(run: str, trace: str, get: Get) -> Requests:
+    """Yield the simulation of the first fixes of a trace's advice, to which the advice links."""
+    report = get(advice(run, trace))
+    for worker in report["workers"] if report else ():
+        if worker["trace"] == trace and worker["outlook"] is not None:
+            fixes = {**UNCHANGED, "fix": worker["outlook"]["rules"]}
+            yield from _what_if(f"traces/{trace}", fixes)
+
+
+def _what_if(below: str, changes: Mapping[str, Value]) -> Requests:
+    yield request(f"{below}/what-if", **changes)
+    yield request(f"{below}/what-if/fixes", **changes)
+    yield request(f"{below}/what-if/timeline", pixels=WHAT_IF_PIXELS, **changes)
+
+
 def of_views(trace: str, get: Get) -> Requests:
     """Yield the tables and charts of the views of a trace."""
     below = f"traces/{trace}"
@@ -175,9 +190,7 @@ def of_views(trace: str, get: Get) -> Requests:
     yield from _flame(below)
     yield from _memory(below, get)
     yield request(f"{below}/what-if/names")
-    for path in ("what-if", "what-if/fixes"):
-        yield request(f"{below}/{path}", **UNCHANGED)
-    yield request(f"{below}/what-if/timeline", pixels=WHAT_IF_PIXELS, **UNCHANGED)
+    yield from _what_if(below, UNCHANGED)
     yield request(f"{below}/modules", by="class")
     yield request(f"{below}/names")
     for path in ("operators", "kernels"):

@@ -51,10 +51,14 @@ class SharedTimeline:
     @property
     def note(self) -> str:
         """The decimation as a sentence; empty where the timeline shows all slices."""
-        if not self.merged_fraction or not self.levels:
+        if not self.merged_ns:
             return ""
-        shortest = duration(1 << self.levels[-1])
-        return f"Decimated in this file: slices shorter than {shortest} are merged."
+        return f"Decimated in this file: slices shorter than {duration(self.merged_ns)} are merged."
+
+    @property
+    def merged_ns(self) -> int:
+        """Shorter slices are merged; 0 where none are."""
+        return 1 << self.levels[-1] if self.merged_fraction and self.levels else 0
 
     @property
     def rounding_ns(self) -> int:
