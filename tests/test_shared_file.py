@@ -6,6 +6,8 @@ import re
 import shutil
 import zlib
 from base64 import b64decode
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from logs import write_long_ago
 from stepscope.api import page, shared_file
 from stepscope.api.app import create_app
 from stepscope.api.shared_file import Options
-from stepscope.api.shared_requests import key, request
+from stepscope.api.shared_requests import Request, key, request
 from stepscope.api.shared_timeline import SharedTimeline
 from stepscope.api.timeline_tiles import compressible, merged_count
 from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
@@ -125,7 +127,7 @@ def test_the_policy_names_the_scripts_and_the_page_does_not_end_its_own_block(ht
 
 
 def test_one_run_of_several_is_shared_alone(app: flask.Flask) -> None:
-    run = app.test_client().get("/api/runs").json["runs"][1]
+    run = json.loads(app.test_client().get("/api/runs").data)["runs"][1]
     response = app.test_client().get(f"/api/runs/{run['id']}/share")
     assert response.mimetype == "text/html"
     assert response.headers["Content-Disposition"] == "attachment; filename=stepscope.html"
@@ -177,7 +179,17 @@ def timeline(end_ns: int) -> SharedTimeline:
 
 def tile(app: flask.Flask, level: int) -> bytes:
     trace = traces_of(app.test_client().get("/api/runs").json)[0]
-    return app.test_client().get(f"/api/traces/{trace}/timeline/tiles?level={level}&tile=0").data
+    address = f"/api/traces/{trace}/timeline/tiles?level={level}&tile=0"
+    return app.test_client().get(address).get_data()
+
+
+def _answer(body: bytes, _: Request) -> bytes:
+    return body
+
+
+def _consumed(bodies: Iterable[tuple[Request, bytes]], *, result: bool) -> bool:
+    assert list(bodies)
+    return result
 
 
 def test_levels_are_added_until_nothing_is_merged(app: flask.Flask) -> None:
@@ -186,8 +198,8 @@ def test_levels_are_added_until_nothing_is_merged(app: flask.Flask) -> None:
     assert merged_count(single)[0] == 0
     line = timeline(1 << 20)
     while line.next_level is not None:
-        level = line.next_level
-        line.add_level(lambda _, at=level: merged if at > 6 else single, lambda of: bool(list(of)))
+        body = merged if line.next_level > 6 else single
+        line.add_level(partial(_answer, body), partial(_consumed, result=True))
     assert line.levels == [12, 9, 6]
     assert line.note == ""
     assert line.rounding_ns == 4
@@ -198,7 +210,7 @@ def test_a_level_that_does_not_fit_is_left_out_for_a_coarser_one(app: flask.Flas
     line = timeline(1 << 20)
     while line.next_level is not None:
         fits = line.next_level >= 7
-        line.add_level(lambda _: merged, lambda bodies, fits=fits: bool(list(bodies)) and fits)
+        line.add_level(partial(_answer, merged), partial(_consumed, result=fits))
     assert line.levels == [12, 9, 7]
     assert line.note == "Decimated in this file: slices shorter than 128 ns are merged."
 
@@ -258,6 +270,10 @@ def test_files_that_cannot_be_read_are_counted_or_refused(tmp_path: Path) -> Non
     result = run(tmp_path / "log", "-o", tmp_path / "report.html")
     assert result.exit_code == 0
     assert "1 of 2 traces were not read." in result.stderr
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    [shown] = response_in(text, "runs")["runs"]
+    states = {span["state"]: span for worker in shown["workers"] for span in worker["spans"]}
+    assert states["unreadable"]["problem"]["path"] == broken.name
 
 
 def test_a_loaded_run_is_a_frame_in_a_notebook_and_text_where_its_files_are_gone(

@@ -170,9 +170,20 @@ def _listing(responses: Responses, run: str | None) -> Json:
         if not runs["has_pending_results"]:
             break
         sleep(POLL_SECONDS)
+    for problem, name in _problems(runs):
+        problem["path"] = name
     shown = [entry for entry in runs["runs"] if run is None or entry["id"] == run]
     settled = {"logdir": "", "scanning": False, "loading": False, "has_pending_results": False}
     return {**runs, **settled, "runs": shown, "problems": []}
+
+
+def _problems(runs: Json) -> Iterator[tuple[Json, str]]:
+    """Yield the problem of each unreadable file with the file's name."""
+    for run in runs["runs"]:
+        for worker in run["workers"]:
+            for span in worker["spans"]:
+                if span["problem"] is not None:
+                    yield span["problem"], span["file"]
 
 
 def _traces(runs: Json) -> Iterator[_Trace]:
@@ -238,6 +249,9 @@ class _Writing:
             sides = _sides(run, self._runs)
             responses.add("charts", shared_requests.of_run(run["id"], labels, sides))
         for trace in self._traces:
+            if responses.space.is_full:
+                responses.left_out["traces' views"] += 1
+                continue
             responses.add("charts", shared_requests.of_views(trace.id, responses.get))
             fixes = shared_requests.of_fixes(trace.run, trace.id, responses.get)
             responses.add("charts", fixes)
@@ -245,12 +259,21 @@ class _Writing:
     def _add_tables(self) -> None:
         responses = self._responses
         for run in self._runs["runs"]:
-            traces = [trace.id for trace in self._traces if trace.run == run["id"]]
-            tables = shared_requests.of_tables(run["id"], traces, responses.get)
+            tables = shared_requests.of_run_tables(run["id"], responses.get)
             responses.add_smallest("tables", tables)
+        space = responses.space
+        for number, trace in enumerate(self._traces):
+            others_bytes = space.left_bytes - space.left_bytes // (len(self._traces) - number)
+            space.left_bytes -= others_bytes
+            tables = shared_requests.of_trace_tables(trace.id, responses.get)
+            responses.add_smallest("tables", tables)
+            space.left_bytes += others_bytes
 
     def _add_details(self) -> None:
         for trace in self._traces:
+            if self._responses.space.is_full:
+                self._responses.left_out["traces' details"] += 1
+                continue
             requests = shared_requests.of_details(trace.id, self._responses.get)
             self._responses.add("details of rows", requests)
 

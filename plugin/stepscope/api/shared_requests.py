@@ -226,16 +226,22 @@ def _memory(below: str, get: Get) -> Requests:
             yield request(f"{below}/memory/{path}", device=device)
 
 
-def of_tables(run: str, traces: Iterable[str], get: Get) -> Requests:
-    """Yield the first rows of each public table."""
+def of_run_tables(run: str, get: Get) -> Requests:
+    """Yield the first rows of each public table of a run."""
+    for name in _table_names(get, is_of_run=True):
+        yield request(f"runs/{run}/tables/{name}", limit=MOST_ROWS)
+
+
+def of_trace_tables(trace: str, get: Get) -> Requests:
+    """Yield the first rows of each public table of a trace."""
+    for name in _table_names(get, is_of_run=False):
+        yield request(f"traces/{trace}/tables/{name}", limit=MOST_ROWS)
+
+
+def _table_names(get: Get, *, is_of_run: bool) -> list[str]:
     listed = get(request("tables"))
-    for table in listed["tables"] if listed else ():
-        name = table["name"]
-        if table["is_of_run"]:
-            yield request(f"runs/{run}/tables/{name}", limit=MOST_ROWS)
-        else:
-            for trace in traces:
-                yield request(f"traces/{trace}/tables/{name}", limit=MOST_ROWS)
+    tables = listed["tables"] if listed else []
+    return [table["name"] for table in tables if table["is_of_run"] == is_of_run]
 
 
 def of_details(trace: str, get: Get) -> Requests:

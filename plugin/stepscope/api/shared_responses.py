@@ -17,6 +17,10 @@ MOST_POLLS = 1200
 """Requests repeated for a trace whose events are read again, about a minute."""
 LEAST_SPACE = 2000
 """With less space, nothing is requested any more."""
+LEAST_SPACE_OF_TABLES = 10_000
+"""With less space, no table is built, which takes long."""
+MOST_CACHED_BYTES = 64 * 2**20
+"""Responses that later requests depend on; beyond it, they are requested again."""
 ENTRY_BYTES = 8
 """Punctuation of an entry of the file."""
 
@@ -32,6 +36,11 @@ class Space:
     def open_to(self, fraction: float) -> None:
         """Let a fraction of the whole space be used."""
         self.left_bytes = int(self._all_bytes * fraction) - self._used_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no space for any more responses."""
+        return self.left_bytes < LEAST_SPACE
 
     def take(self, needed_bytes: int) -> bool:
         """Take space, unless there is less."""
@@ -49,6 +58,7 @@ class Responses:
         self._client = client
         self._base_url = base_url
         self._cached: dict[str, tuple[bytes, int]] = {}
+        self._cached_bytes = 0
         self.space = Space(0)
         self.packed: dict[str, str] = {}
         self.statuses: dict[str, int] = {}
@@ -91,6 +101,9 @@ class Responses:
 
     def add_smallest(self, part: str, requests: Iterable[Request]) -> None:
         """Add tables, the small ones first, as long as they fit."""
+        if self.space.left_bytes < LEAST_SPACE_OF_TABLES:
+            self.left_out[part] += len(list(requests))
+            return
         tables = [(of, table) for of in requests if (table := self.get(of)) is not None]
         bodies = [(of, msgspec.json.encode(_as_whole(table))) for of, table in tables]
         for of, body in sorted(bodies, key=lambda entry: len(entry[1])):
@@ -98,7 +111,7 @@ class Responses:
 
     def _add(self, of: Request) -> bool:
         """Add a response, unless it does not fit; one that the app cannot give is passed over."""
-        if self.space.left_bytes < LEAST_SPACE:
+        if self.space.is_full:
             return False
         body, status = self._response(of)
         if status != 200:
@@ -109,9 +122,15 @@ class Responses:
 
     def _response(self, of: Request) -> tuple[bytes, int]:
         name = key(of)
-        if name not in self._cached:
-            self._cached[name] = self._send(of)
-        return self._cached[name]
+        if name in self._cached:
+            return self._cached[name]
+        response = self._send(of)
+        if self._cached_bytes > MOST_CACHED_BYTES:
+            self._cached.clear()
+            self._cached_bytes = 0
+        self._cached[name] = response
+        self._cached_bytes += len(response[0])
+        return response
 
     def _send(self, of: Request) -> tuple[bytes, int]:
         """Return a response and its status; a trace whose events are read again is waited for."""
