@@ -287,7 +287,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
             file: fileName([...traceName, 'timeline'], 'png'),
           }}
         />
-        {import.meta.env.MODE !== 'shared' && <OpenElsewhere selection={selection} />}
+        <OpenElsewhere selection={selection} />
       </ViewHeader>
       <div className="timeline-bar wrap">
         <Legend engine={engine} />
