@@ -79,7 +79,7 @@ def _of_devices(before: Traces, after: Traces) -> Iterator[_Difference]:
         if was and now and was != now:
             yield _Difference(
                 text=f"The devices are different: {was} before, {now} after.",
-                short=f"device {was} and {now}",
+                short=f"device {was} vs {now}",
                 is_decisive=True,
             )
             return
@@ -113,7 +113,7 @@ def _of_batches(before: Traces, after: Traces) -> Iterator[_Difference]:
         text = text.rstrip(".") + (
             f": compare the time per sample, {was} before and {now} after, instead of the step."
         )
-    yield _Difference(text=text, short=f"batch size {sizes[0]} and {sizes[1]}", is_decisive=True)
+    yield _Difference(text=text, short=f"batch size {sizes[0]} vs {sizes[1]}", is_decisive=True)
 
 
 def _of_ranks(before: Traces, after: Traces) -> Iterator[_Difference]:
@@ -122,7 +122,7 @@ def _of_ranks(before: Traces, after: Traces) -> Iterator[_Difference]:
         was, now = (count(number, "worker") for number in ranks)
         yield _Difference(
             text=f"There {'is' if ranks[0] == 1 else 'are'} {was} before and {now} after.",
-            short=f"{was} and {now}",
+            short=f"{was} vs {now}",
         )
 
 
@@ -140,7 +140,7 @@ def _of_conditions(before: Traces, after: Traces) -> Iterator[_Difference]:
             text = f"{name} was {was} and is {now}.{cost}"
             yield _Difference(
                 text=text if is_flag else capitalized(text),
-                short=f"{name.removeprefix('the ')} {was} and {now}",
+                short=f"{name.removeprefix('the ')} {was} vs {now}",
             )
 
 
