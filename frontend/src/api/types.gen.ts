@@ -41,7 +41,7 @@ export interface Gets {
   'traces/{trace}/modules/work': [ModulesWorkQuery, ModuleWork];
   'traces/{trace}/names': [{ limit?: number }, Names];
   'traces/{trace}/operators/details': [OperatorsDetailsQuery, OperatorDetails];
-  'traces/{trace}/overview': [object, Overview];
+  'traces/{trace}/overview': [{ start_ns?: number; end_ns?: number }, Overview];
   'query-tables': [object, QueryTables];
   'runs/{run}/query': [QueryQuery, QueryRows];
   'rules/{rule}': [object, RulePage];

@@ -126,7 +126,8 @@ function obstacle({ run, span }: Selection, { scope }: View): ReactNode | null {
 function WholeNote({ view }: { readonly view: View }): ReactNode {
   const { location, go } = useNavigation();
   const isNarrowed = location.step !== null || location.time !== null;
-  if (view.isFiltered || view.scope === 'runs' || !isNarrowed) return null;
+  const isFiltered = view.isFiltered === 'step' ? location.time === null : view.isFiltered;
+  if (isFiltered || view.scope === 'runs' || !isNarrowed) return null;
   const filter = location.time ? 'time range' : `step ${location.step}`;
   return (
     <aside className="notice framed flex muted" aria-label="Not filtered">
