@@ -4,7 +4,8 @@ import { useRuns } from './api/queries';
 import type { Runs } from './api/types.gen';
 import { onReload } from './host/reload';
 import { visibleStore } from './host/visible';
-import { Content, problemsOf } from './shell/content';
+import { Content } from './shell/content';
+import { FileProblems } from './shell/file_problems';
 import { MainContent } from './shell/main_content';
 import { NewRuns } from './shell/new_runs';
 import { Rail } from './shell/rail';
@@ -22,7 +23,6 @@ import {
 import { views } from './views';
 import { ErrorBoundary, Failure } from './widgets/failure';
 import { Skeleton } from './widgets/loaded';
-import { Problems } from './widgets/problems';
 import { Toasts } from './widgets/toast';
 
 /** Title of the browser tab: the view and its subject. */
@@ -39,6 +39,9 @@ function titleOf(view: string, selection: Selection | null): string {
   ];
   return `${parts.filter((part) => part !== '').join(', ')} – stepscope`;
 }
+
+const isOfAllRuns = (view: string): boolean =>
+  views.find(({ id }) => id === view)?.scope === 'runs';
 
 /** The view and the run or trace that it shows. */
 function subjectOf(view: string, selection: Selection | null): string {
@@ -75,7 +78,7 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
       <Rail selection={selection} />
       <MainContent subject={subjectOf(view, selection)} state={stateOf(location)}>
         <div className="notices">
-          <Problems problems={problemsOf(runs)} />
+          <FileProblems runs={runs} run={isOfAllRuns(view) ? null : (selection?.run ?? null)} />
           <NewRuns runs={runs} shown={view === 'runs' ? null : (selection?.run.id ?? null)} />
         </div>
         <Content runs={runs} selected={selected} view={view} />

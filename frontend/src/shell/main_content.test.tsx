@@ -43,6 +43,7 @@ const fold = (name: string): HTMLDetailsElement =>
 
 async function leftAdvice(): Promise<ReturnType<typeof render>> {
   const shown = render(page('advice a'));
+  await act(() => import('../state/page_position'));
   await load();
   fold('Method').open = true;
   screen.getByRole('main').scrollTop = 640;

@@ -1,5 +1,7 @@
 import { Component, createRef, type ReactNode } from 'react';
-import { type Position, positionOf, restorePosition } from '../state/page_position';
+import type { Position } from '../state/page_position';
+
+type Tools = typeof import('../state/page_position');
 
 interface Props {
   /** The view and its subject. */
@@ -14,6 +16,8 @@ interface Left {
   readonly position: Position;
 }
 
+const NOTHING: Position = { scrolls: [], folds: new Map() };
+
 /**
  * The main part of the page. A view that is opened again in the same state has its scroll position, and the parts that
  * were unfolded. A class, as only `getSnapshotBeforeUpdate` sees the view before it is replaced.
@@ -22,10 +26,19 @@ export class MainContent extends Component<Props> {
   readonly main = createRef<HTMLElement>();
   readonly left = new Map<string, Left>();
   stop: () => void = () => undefined;
+  /** Loaded after the first view is shown. */
+  tools: Tools | null = null;
+
+  override componentDidMount(): void {
+    void import('../state/page_position').then((tools) => {
+      this.tools = tools;
+    });
+  }
 
   override getSnapshotBeforeUpdate({ subject }: Props): Position | null {
     const main = this.main.current;
-    return subject !== this.props.subject && main ? positionOf(main) : null;
+    if (subject === this.props.subject || !main) return null;
+    return this.tools?.positionOf(main) ?? NOTHING;
   }
 
   override componentDidUpdate({ subject, state }: Props, _: unknown, position: Position | null) {
@@ -35,7 +48,9 @@ export class MainContent extends Component<Props> {
     this.stop();
     main.scrollTop = 0;
     const last = this.left.get(this.props.subject);
-    if (last?.state === this.props.state) this.stop = restorePosition(main, last.position);
+    if (this.tools && last?.state === this.props.state) {
+      this.stop = this.tools.restorePosition(main, last.position);
+    }
   }
 
   override componentWillUnmount(): void {
