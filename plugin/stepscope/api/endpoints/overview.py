@@ -91,7 +91,7 @@ def _steps(trace: Trace) -> tuple[StepRow, ...]:
 
 
 def _idle(
-    trace: Trace, per_step: Mapping[str, int], step_ns: int, within: Intervals | None = None
+    trace: Trace, per_step: Mapping[str, int], step_ns: int, span: Intervals | None = None
 ) -> tuple[IdleCause, ...]:
     """Return the causes with idle time, largest first."""
     costly = [(cause, idle) for cause, idle in per_step.items() if idle]
@@ -104,21 +104,21 @@ def _idle(
                 idle_ns=idle_ns,
                 share=_share(idle_ns, step_ns),
             ),
-            **_longest_of_cause(trace, cause, within),
+            **_longest_of_cause(trace, cause, span),
         )
         for cause, idle_ns in sorted(costly, key=lambda item: -item[1])
     )
 
 
-def _longest_of_cause(trace: Trace, cause: str, within: Intervals | None) -> dict[str, int | None]:
+def _longest_of_cause(trace: Trace, cause: str, span: Intervals | None) -> dict[str, int | None]:
     """Return the number of idle intervals of a cause and the longest, on the busiest device."""
     device = main_device(trace)
     if device is None:
         return {}
     ledger = idle_ledger(trace)[device.device]
     times = ledger.times[cause]
-    if within is not None:
-        times = intervals.intersection(times, within)
+    if span is not None:
+        times = intervals.intersection(times, span)
     if not len(times):
         return {}
     best = int(np.argmax(times[:, 1] - times[:, 0]))
@@ -165,15 +165,15 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     )
 
 
-def _longest_gaps(trace: Trace, within: Intervals | None = None) -> tuple[TopRow, ...]:
+def _longest_gaps(trace: Trace, span: Intervals | None = None) -> tuple[TopRow, ...]:
     """Return the longest idle intervals of the busiest device."""
     device = main_device(trace)
     if device is None:
         return ()
     ledger = idle_ledger(trace)[device.device]
     lengths_ns = ledger.gaps[:, 1] - ledger.gaps[:, 0]
-    if within is not None:
-        lengths_ns = intervals.covered_ns(within, ledger.gaps[:, 0], ledger.gaps[:, 1])
+    if span is not None:
+        lengths_ns = intervals.covered_ns(span, ledger.gaps[:, 0], ledger.gaps[:, 1])
     longest = np.argsort(-lengths_ns, kind="stable")[:TOP_COUNT]
     return tuple(_gap(trace, ledger, int(gap)) for gap in longest if lengths_ns[gap] > 0)
 
@@ -228,8 +228,8 @@ def narrowed(trace: Trace, start_ns: int, end_ns: int) -> Overview:
     ]
     first_ns = min((row.start_ns for row in rows), default=start_ns)
     last_ns = max((row.start_ns + row.duration_ns for row in rows), default=end_ns)
-    within = intervals.union(np.array([first_ns]), np.array([last_ns]))
-    step = _step_report(rows) if rows else _range_report(trace, within)
+    span = intervals.union(np.array([first_ns]), np.array([last_ns]))
+    step = _step_report(rows) if rows else _range_report(trace, span)
     part = slice_trace(trace, start_ns, end_ns)
     devices = device_metrics_in(trace, first_ns, last_ns)
     return structs.replace(
@@ -238,10 +238,10 @@ def narrowed(trace: Trace, start_ns: int, end_ns: int) -> Overview:
         window_ns=end_ns - start_ns,
         step=step,
         devices=devices,
-        idle=_idle(trace, _idle_in(trace, within, max(1, len(rows))), step.mean_ns, within),
+        idle=_idle(trace, _idle_in(trace, span, max(1, len(rows))), step.mean_ns, span),
         top_operators=_top(operators_table(part, "name"), "operators"),
         top_kernels=_top(kernels_table(part, "name"), "kernels"),
-        longest_gaps=_longest_gaps(trace, within),
+        longest_gaps=_longest_gaps(trace, span),
     )
 
 
@@ -257,25 +257,25 @@ def _step_report(rows: Sequence[StepRow]) -> StepReport:
     )
 
 
-def _range_report(trace: Trace, within: Intervals) -> StepReport:
+def _range_report(trace: Trace, span: Intervals) -> StepReport:
     """Return the parts of a range; time outside all steps is *other*."""
     parts = {
-        name: intervals.duration_ns(intervals.intersection(times, within))
+        name: intervals.duration_ns(intervals.intersection(times, span))
         for name, times in exclusive_times(trace).items()
     }
-    length_ns = intervals.duration_ns(within)
+    length_ns = intervals.duration_ns(span)
     parts["other"] += length_ns - sum(parts.values())
     return StepReport(count=0, mean_ns=length_ns, standard_deviation_ns=0, breakdown_ns=parts)
 
 
-def _idle_in(trace: Trace, within: Intervals, step_count: int) -> dict[str, int]:
+def _idle_in(trace: Trace, span: Intervals, step_count: int) -> dict[str, int]:
     """Return the busiest device's idle time by cause, per step."""
     device = main_device(trace)
     if device is None:
         return {}
     times = idle_ledger(trace)[device.device].times
     return {
-        cause: round(intervals.duration_ns(intervals.intersection(idle, within)) / step_count)
+        cause: round(intervals.duration_ns(intervals.intersection(idle, span)) / step_count)
         for cause, idle in times.items()
     }
 
