@@ -30,29 +30,32 @@ class _Difference:
 
 def comparability(before: Traces, after: Traces) -> Comparability:
     """Return whether the steps of two sides are comparable, and why not."""
-    differences = list(_differences(before, after))
-    decisive = [difference for difference in differences if difference.is_decisive]
-    others = [difference for difference in differences if not difference.is_decisive]
-    level: Comparable = "not-comparable" if decisive else "with-care" if others else "comparable"
-    return Comparability(
-        level=level,
-        reasons=tuple(difference.text for difference in decisive),
-        cautions=tuple(difference.text for difference in others),
-        likeness=_likeness(before, after),
-    )
+    like = _likeness(before, after)
+    return _comparability(like, list(_differences(before, after, like)))
 
 
-def likeness_phrase(before: Traces, after: Traces) -> str:
-    """Return likeness and differences: `same device, 96 % of the operators in common`."""
+def comparability_phrase(before: Traces, after: Traces) -> tuple[Comparability, str]:
+    """Return the comparability, and likeness and differences as a list.
+
+    The list: `same device, 96 % of the operators in common, batch size 32 vs 64`.
+    """
+    like = _likeness(before, after)
+    differences = list(_differences(before, after, like))
     devices = devices_of(before), devices_of(after)
     is_same_device = devices[0] == devices[1] and devices[0] != ""
-    like = _likeness(before, after)
     parts = [
         "same device" if is_same_device else "",
         "" if like is None else f"{share(like)} of the operators in common",
-        *(difference.short for difference in _differences(before, after)),
+        *(difference.short for difference in differences),
     ]
-    return ", ".join(filter(None, parts))
+    return _comparability(like, differences), ", ".join(filter(None, parts))
+
+
+def _comparability(like: float | None, differences: Sequence[_Difference]) -> Comparability:
+    decisive = tuple(of.text for of in differences if of.is_decisive)
+    others = tuple(of.text for of in differences if not of.is_decisive)
+    level: Comparable = "not-comparable" if decisive else "with-care" if others else "comparable"
+    return Comparability(level=level, reasons=decisive, cautions=others, likeness=like)
 
 
 def devices_of(traces: Traces) -> str:
@@ -64,9 +67,9 @@ def _likeness(before: Traces, after: Traces) -> float | None:
     return likeness(operator_profile(before), operator_profile(after))
 
 
-def _differences(before: Traces, after: Traces) -> Iterator[_Difference]:
+def _differences(before: Traces, after: Traces, like: float | None) -> Iterator[_Difference]:
     yield from _of_devices(before, after)
-    yield from _of_models(before, after)
+    yield from _of_models(like)
     yield from _of_batches(before, after)
     yield from _of_ranks(before, after)
     yield from _of_conditions(before, after)
@@ -85,8 +88,7 @@ def _of_devices(before: Traces, after: Traces) -> Iterator[_Difference]:
             return
 
 
-def _of_models(before: Traces, after: Traces) -> Iterator[_Difference]:
-    like = _likeness(before, after)
+def _of_models(like: float | None) -> Iterator[_Difference]:
     if like is not None and like < SAME_MODEL:
         yield _Difference(
             text=(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.comparison.samples import Costs, Sample
+from stepscope.comparison.samples import Sample
 
 SAME_MODEL = 0.5
 """Likeness from which two traces count as traces of the same model."""
@@ -41,7 +41,7 @@ def operator_profile(traces: Iterable[Sample]) -> OperatorProfile:
     step_count = 0
     for trace in traces:
         step_count += len(trace.duration_ns)
-        for name, count in _calls(trace.operators):
+        for name, count in trace.operators.operator_calls.items():
             calls[name] = calls.get(name, 0.0) + count
     per_step = {name: count / max(1, step_count) for name, count in calls.items()}
     return OperatorProfile(
@@ -49,15 +49,6 @@ def operator_profile(traces: Iterable[Sample]) -> OperatorProfile:
         parameter_count=per_step.get(GRADIENT, 0.0),
         is_compiled=any(name.startswith(COMPILED) for name in per_step),
     )
-
-
-def _calls(costs: Costs) -> Iterable[tuple[str, float]]:
-    """Return name and calls of each operator; annotations are no part of the model."""
-    keys = costs.keys
-    calls = np.bincount(costs.key, weights=costs.call_count, minlength=len(keys))
-    is_operator = keys["kind"].to_numpy() == "operator"
-    names = keys["stem"].to_numpy()[is_operator].tolist()
-    return zip(names, calls[is_operator].tolist(), strict=True)
 
 
 def likeness(first: OperatorProfile, second: OperatorProfile) -> float | None:

@@ -11,7 +11,7 @@ from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison import TEST, compare
-from stepscope.comparison.comparability import comparability, devices_of, likeness_phrase
+from stepscope.comparison.comparability import comparability_phrase, devices_of
 from stepscope.comparison.likeness import SAME_MODEL
 from stepscope.comparison.messages import Comparable, Comparison, ModuleRow, Status
 from stepscope.comparison.operator_changes import module_rows
@@ -210,13 +210,13 @@ LEVELS: tuple[Comparable, ...] = ("comparable", "with-care", "not-comparable")
 
 
 def _candidate(run: str, before: Sequence[Sample], after: Sequence[Sample]) -> Candidate:
-    of = comparability(before, after)
+    of, reason = comparability_phrase(before, after)
     return Candidate(
         run=run,
         level=of.level,
         likeness=of.likeness,
         is_same_model=of.likeness is not None and of.likeness >= SAME_MODEL,
-        reason=likeness_phrase(before, after),
+        reason=reason,
     )
 
 
