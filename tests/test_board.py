@@ -105,5 +105,5 @@ def test_of_thousands_under_way_those_begun_first_have_a_line_and_the_others_are
 def test_one_file_has_a_line_of_its_own_only(terminals: list[Terminal]) -> None:
     with progress_board.board(orders(1)) as watch, watch(orders(1)[0]) as tell:
         tell(ReadProgress(phase="reading", bytes_done=512, bytes_total=KIB))
-        assert terminals[0].lines() == ["r0: reading · 512 B of 1.02 kB"]
+        assert terminals[0].lines() == ["r0: reading · 512 B of 1.00 KiB"]
     assert terminals[0].lines() == []

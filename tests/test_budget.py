@@ -185,7 +185,7 @@ def test_only_what_surely_does_not_fit_is_refused() -> None:
     memory_estimate.require_fits("w.json", stamp, GIB, GIB // 3)
     memory_estimate.require_fits("w.json.gz", stamp, 15 * GIB, 3 * GIB)
     with pytest.raises(
-        UnreadableError, match=r"more than 2\.4 GiB of memory, but the limit is 2\.0"
+        UnreadableError, match=r"more than 2\.40 GiB of memory, but the limit is 2\.00"
     ):
         memory_estimate.require_fits("w.json.gz", stamp, 15 * GIB, 2 * GIB)
 

@@ -102,13 +102,13 @@ def test_two_files_of_one_worker_named_singly_keep_their_own_advice(tmp_path: Pa
 def test_a_recording_that_cannot_be_analysed_costs_only_itself(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(trace: Trace) -> str:
+    def fail(trace: Trace, _: object) -> str:
         if trace.worker != "b":
             return "fine"
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.advice.trace_report.step_summary", fail)
+    monkeypatch.setattr("stepscope.advice.trace_advice.advised_verdict", fail)
     result = run("advise", log, "--format", "json")
     assert result.exit_code == 0
     report = report_of(result)
@@ -458,7 +458,7 @@ def test_a_file_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == count
         for line in result.stderr.splitlines():
-            assert re.search(r": This needs more memory than the limit of 0\.\d GiB", line)
+            assert re.search(r": This needs more memory than the limit of 256 MiB", line)
             assert line.endswith("(--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps.")
 
 

@@ -182,7 +182,7 @@ def test_a_file_that_says_that_it_needs_more_than_a_worker_has_is_refused(
         stream.truncate(20 * 2**30)
     (outcome,) = reader.read_all(orders_of(path, cluster_tasks.judged))
     assert isinstance(outcome, UnreadableError)
-    assert "it needs more than 6.0 GiB of memory" in outcome.message
+    assert "it needs more than 6.00 GiB of memory" in outcome.message
     assert "dask worker --memory-limit" in outcome.remedy
 
 

@@ -13,12 +13,12 @@ from stepscope.base.report import HealthItem, Problem, Report, RepresentativeTra
 from stepscope.render import brief, github, html, json, markdown, phrases, sarif, text
 
 TOTAL = (
-    "All findings together could save the job 6.0 % to 10.0 % of its step: 5.76 to 9.60 GPU-hours "
-    "per day, 14.4 to 24.0 at 2.50 per hour on 4 GPUs (one per rank, by the recorded world size). "
+    "All findings together could save the job 6.0–10.0 % of its step: 5.76–9.60 GPU-hours "
+    "per day, 14.4–24.0 at 2.50 per hour on 4 GPUs (one per rank, by the recorded world size). "
     "Estimated: the job runs all day as in the trace, and its step becomes shorter by the smallest "
     "saving of any rank, including time that the rank waits for others."
 )
-OWN = "It could save the job 6.0 % to 8.0 % of its step: 5.76 to 7.68 GPU-hours per day"
+OWN = "It could save the job 6.0–8.0 % of its step: 5.76–7.68 GPU-hours per day"
 NOTHING = "Alone it saves the job no time: other ranks determine the step."
 WHERE = "In rank 3 of 4, on node1, in every step."
 RELATED = "Rank 3: see slow-loader, only there."
@@ -65,7 +65,7 @@ def test_each_form_says_what_the_job_saves_where_when_and_whom_it_blames(
 
 def test_the_brief_form_says_it_in_short() -> None:
     said = flat(brief.render(late_rank()))
-    for sentence in (MISSING, "could save the job 6.0 % to 10.0 %", OWN, NOTHING, WHERE, RELATED):
+    for sentence in (MISSING, "could save the job 6.0–10.0 %", OWN, NOTHING, WHERE, RELATED):
         assert sentence in said
 
 
@@ -117,7 +117,7 @@ def test_json_holds_all_of_it() -> None:
 
 def test_of_a_job_whose_size_was_recorded_hours_are_told_unasked() -> None:
     said = flat(text.render(late_rank(price=None)))
-    assert "5.76 to 9.60 GPU-hours per day on 4 GPUs" in said
+    assert "5.76–9.60 GPU-hours per day on 4 GPUs" in said
     assert "per hour on" not in said
 
 
@@ -125,9 +125,7 @@ def test_of_one_device_nothing_is_told_unasked() -> None:
     one = rank(0, world_size=1)
     assert "the job" not in text.render(Report((job(found(0, 1, 2), workers=(one,)),)))
     asked = Report((job(found(0, 1, 2), workers=(one,), price=4.0),))
-    assert "0.240 to 0.480 GPU-hours per day, 0.960 to 1.92 at 4.00 per hour" in flat(
-        text.render(asked)
-    )
+    assert "0.240–0.480 GPU-hours per day, 0.960–1.92 at 4.00 per hour" in flat(text.render(asked))
 
 
 def test_who_asks_is_told_why_there_is_no_answer() -> None:

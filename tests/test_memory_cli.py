@@ -59,7 +59,7 @@ def timeline(tmp_path: Path) -> Path:
 def test_of_a_trace_it_tells_peak_holders_growth_and_what_is_unused(trace: Path) -> None:
     result = _run(trace)
     assert result.exit_code == 0, result.output
-    assert "CUDA 0 held at most 3.15 MB of 8.39 MB reserved" in result.stdout
+    assert "CUDA 0 held at most 3.00 MiB of 8.00 MiB reserved" in result.stdout
     assert "aten::mm" in result.stdout
     for title in ("Who held the peak, by operator", "Growth", "Suspected leaks", "Reserved and"):
         assert title in result.stdout
@@ -70,14 +70,14 @@ def test_of_a_snapshot_it_tells_holders_fragments_and_why_it_ran_out(snapshot: P
     result = _run(snapshot)
     assert result.exit_code == 0, result.output
     told = " ".join(result.stdout.split())
-    assert "Tensors on device 0 held at most 5.24 MB of 21.0 MB reserved, and 3.15 MB" in told
+    assert "Tensors on device 0 held at most 5.00 MiB of 20.0 MiB reserved, and 3.00 MiB" in told
     assert "model.py:7:model;embedding.py:7:embedding" in told
     assert "It ran out of memory 1 time: Neither the allocator nor the device had so much." in told
 
 
 def test_of_a_timeline_it_tells_what_memory_is_for(timeline: Path) -> None:
     told = " ".join(_run(timeline).stdout.split())
-    assert "At most 1.50 kB were held, 20.0 µs after the first event; 66.7 %" in told
+    assert "At most 1.46 KiB were held, 20.0 µs after the first event; 66.7 %" in told
     assert "of that: parameter." in told
     assert "temporary" in told
 

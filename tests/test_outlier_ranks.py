@@ -80,7 +80,7 @@ def test_the_evidence_is_in_words_and_figures() -> None:
     assert (row["value"], row["usual"], row["apart_share"]) == (75e9, 60e9, 0.25)
     assert (row["score"], row["peer_count"], row["confidence"]) == (25.0, 32, "high")
     assert row["reason"] == (
-        "Its memory peak is 75.0 GB: 25.0 % more than the median of 32 ranks (60.0 GB)."
+        "Its memory peak is 69.8 GiB: 25.0 % more than the median of 32 ranks (55.9 GiB)."
     )
 
 

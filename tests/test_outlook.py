@@ -13,6 +13,7 @@ from loading import SAMPLE_LOGS, trace_at, trace_of
 from reports import WORKER
 from stepscope.advice import advise, advise_trace
 from stepscope.advice.fixes import predict_fixes
+from stepscope.advice.outlook_sentences import with_message
 from stepscope.advice.run_advice import with_outcomes
 from stepscope.advice.settings import AdviceSettings, Changes, Suppression
 from stepscope.base.report import JobOutlook, Outlook, Report, RunReport, WorkerReport
@@ -67,6 +68,9 @@ def test_the_first_three_fixes_count_and_the_next_is_named() -> None:
         limit_share=1.0,
         next_rule="r0",
         next_saving_ns=50 * US,
+        next_saving_low_ns=50 * 750,
+        message="With “r1”, “r3” and “r4” fixed, the step takes 770–828 µs (now 1.00 ms as "
+        "recorded). Next, the fix of “r0” saves 37.5–50.0 µs more.",
     )
 
 
@@ -235,17 +239,22 @@ def test_the_step_of_a_job_follows_its_slowest_rank() -> None:
     outcomes = (found(0, 5, 20, "a"), found(1, 10, 30, "a"), found(1, 40, 40, "b"), passed(0, "b"))
     report = job(*outcomes, workers=workers)
     assert report.job is not None
-    expected = JobOutlook(rules=("a",), low_ns=80 * MS, high_ns=95 * MS)
+    message = (
+        "With “The DataLoader runs in the training process” fixed, the job's step takes "
+        "80.0–95.0 ms (now 100 ms)."
+    )
+    expected = JobOutlook(rules=("a",), low_ns=80 * MS, high_ns=95 * MS, message=message)
     assert report.job.outlook == expected, "b saves rank 1 alone, and so the job nothing"
-    said = text.render(Report(runs=(report,)))
-    assert "Fix a, and the job's step takes 80.0 to 95.0 ms (now 100 ms)." in said
+    assert message in text.render(Report(runs=(report,)), width=500)
 
 
 def test_a_finding_over_the_run_is_a_fix_of_the_job() -> None:
     workers = tuple(rank(n, waits_ms=0) for n in range(2))
     report = job(over_the_run(10, 25, 0), workers=workers)
     assert report.job is not None
-    assert report.job.outlook == JobOutlook(rules=("late",), low_ns=75 * MS, high_ns=90 * MS)
+    outlook = report.job.outlook
+    assert outlook is not None
+    assert (outlook.rules, outlook.low_ns, outlook.high_ns) == (("late",), 75 * MS, 90 * MS)
 
 
 def test_more_fixes_never_make_the_step_of_a_job_longer() -> None:
@@ -280,12 +289,24 @@ OUTLOOK = Outlook(
     limit_share=0.713,
     next_rule="tiny-kernels",
     next_saving_ns=3 * MS,
+    next_saving_low_ns=1 * MS,
 )
+TITLES = {
+    "item-sync": "Reading values drains the device",
+    "dataloader-no-workers": "The DataLoader runs in the training process",
+    "launch-bound": "The CPU cannot launch kernels fast enough",
+    "tiny-kernels": "Most kernels are very short",
+}
 SENTENCES = (
-    "Fix item-sync, dataloader-no-workers and launch-bound, and the step takes 84.0 to 92.0 ms "
-    "(now 141 ms as recorded); then the host is the limit (71.3 % of the path to its end). Next is "
-    "tiny-kernels: up to 3.00 ms more."
+    "With “Reading values drains the device”, “The DataLoader runs in the training process” and "
+    "“The CPU cannot launch kernels fast enough” fixed, the step takes 84.0–92.0 ms (now 141 ms as "
+    "recorded); then the host is the limit (71.3 % of its critical path). Next, the fix of “Most "
+    "kernels are very short” saves 1.00–3.00 ms more."
 )
+
+
+def message(outlook: Outlook, *, has_steps: bool = True, has_device: bool = True) -> str:
+    return with_message(outlook, TITLES, has_steps=has_steps, has_device=has_device).message
 
 
 def report_with(outlook: Outlook) -> Report:
@@ -295,7 +316,8 @@ def report_with(outlook: Outlook) -> Report:
 
 
 def test_each_form_ends_with_the_outlook() -> None:
-    report = report_with(OUTLOOK)
+    assert message(OUTLOOK) == SENTENCES
+    report = report_with(msgspec.structs.replace(OUTLOOK, message=SENTENCES))
     assert text.render(report, width=500).splitlines()[-3] == SENTENCES
     assert markdown.render(report).splitlines()[-1] == f"**{SENTENCES}**"
     assert f"<strong>{SENTENCES}</strong>" in html.render(report)
@@ -303,9 +325,14 @@ def test_each_form_ends_with_the_outlook() -> None:
 
 
 def test_without_a_range_or_a_next_finding_less_is_said() -> None:
-    sure = msgspec.structs.replace(OUTLOOK, rules=("a",), low_ns=92 * MS, next_rule="")
-    said = text.render(report_with(sure), width=500)
-    assert said.splitlines()[-3] == (
-        "Fix a, and the step takes 92.0 ms (now 141 ms as recorded); then the host is the limit "
-        "(71.3 % of the path to its end)."
+    sure = msgspec.structs.replace(OUTLOOK, rules=("item-sync",), low_ns=92 * MS, next_rule="")
+    assert message(sure) == (
+        "With “Reading values drains the device” fixed, the step takes 92.0 ms (now 141 ms as "
+        "recorded); then the host is the limit (71.3 % of its critical path)."
     )
+    unrecorded = msgspec.structs.replace(sure, world="unrecorded")
+    assert message(unrecorded, has_device=False) == (
+        "With “Reading values drains the device” fixed, the unrecorded step takes 92.0 ms "
+        "(now 141 ms)."
+    )
+    assert "the trace takes 92.0 ms (now 141 ms);" in message(sure, has_steps=False)

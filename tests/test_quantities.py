@@ -1,8 +1,34 @@
 """Numbers as words."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from stepscope.base.formatting import cost_range, count, duration, share, significant, size
+from stepscope.base import formatting
+from stepscope.base.formatting import count, duration, duration_range, share, significant, size
+
+OF_THE_PAGE = {
+    "duration": formatting.duration,
+    "bytes": formatting.size,
+    "rate": formatting.rate,
+    "share": formatting.share,
+    "significant": formatting.significant,
+    "durationRange": formatting.duration_range,
+    "shareRange": formatting.share_range,
+}
+"""The functions of `frontend/src/core/format.ts` by name."""
+PAGE_TEXTS = json.loads((Path(__file__).parent / "formatted_numbers.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [(name, value, text) for name, texts in PAGE_TEXTS.items() for value, text in texts],
+)
+def test_a_number_reads_as_on_the_page(name: str, value: Any, text: str) -> None:
+    values = value if isinstance(value, list) else [value]
+    assert OF_THE_PAGE[name](*values) == text
 
 
 @pytest.mark.parametrize(
@@ -31,12 +57,12 @@ def test_a_duration_has_three_digits_and_its_unit(time_ns: float, text: str) -> 
         (44_475_000, 59_300_000, "44.5–59.3 ms"),
         (900_000, 1_200_000, "0.900–1.20 ms"),
         (5_000_000, 5_000_000, "5.00 ms"),
-        (3, 40, "3.00–40 ns"),
-        (0, 5_000_000, "up to 5.00 ms"),
+        (3, 40, "3–40 ns"),
+        (0, 5_000_000, "0–5.00 ms"),
     ],
 )
-def test_a_cost_is_a_range_in_one_unit(low_ns: int, high_ns: int, text: str) -> None:
-    assert cost_range(low_ns, high_ns) == text
+def test_a_range_is_in_one_unit(low_ns: int, high_ns: int, text: str) -> None:
+    assert duration_range(low_ns, high_ns) == text
 
 
 @pytest.mark.parametrize(
@@ -44,14 +70,14 @@ def test_a_cost_is_a_range_in_one_unit(low_ns: int, high_ns: int, text: str) -> 
     [
         (0, "0 B"),
         (999, "999 B"),
-        (4096, "4.10 kB"),
-        (19_267_584, "19.3 MB"),
-        (999_900_000, "1.00 GB"),
-        (85_018_279_936, "85.0 GB"),
-        (2e12, "2.00 TB"),
+        (4096, "4.00 KiB"),
+        (19_267_584, "18.4 MiB"),
+        (1_073_500_000, "1.00 GiB"),
+        (85_018_279_936, "79.2 GiB"),
+        (2e12, "1.82 TiB"),
     ],
 )
-def test_an_amount_is_in_powers_of_ten(amount: float, text: str) -> None:
+def test_an_amount_is_in_powers_of_1024(amount: float, text: str) -> None:
     assert size(amount) == text
 
 

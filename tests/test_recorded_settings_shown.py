@@ -93,7 +93,7 @@ def test_equal_devices_are_told_once() -> None:
 def test_settings_are_told_in_words() -> None:
     settings = run_settings(trace_of(SETTINGS))
     assert settings_text.groups(settings)[2:4] == (
-        ("Device × 2", "device A100, device memory 80.0 GB"),
+        ("Device × 2", "device A100, device memory 74.5 GiB"),
         ("DataLoader", "batch size 32, workers 0, pinned memory off"),
     )
     assert settings_text.brief(settings) == (

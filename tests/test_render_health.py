@@ -71,10 +71,10 @@ def test_health_as_text_has_what_was_read_then_damage_then_what_to_record() -> N
         for part in (
             "log/run/worker0.1.pt.trace.json.gz ─",
             "run: worker0, rank 3, span 1",
-            "1.16 MB, 21.5 MB of JSON · 75,718 events · cuda · written by torch.profiler · read by "
-            "the compiled scanner",
+            "1.11 MiB, 20.5 MiB of JSON · 75,718 events · cuda · written by torch.profiler · read "
+            "by the compiled scanner",
             "Some of its figures mean nothing, and advice that rests on them is withheld.",
-            "CRITICAL same-stream-overlap 1,234 of 5,678, 2.00 MB lost",
+            "CRITICAL same-stream-overlap 1,234 of 5,678, 1.91 MiB lost",
             "1,234 device events begin before the one ahead ends; busy time counts each nanosecond "
             "once. Record it again.",
             "Withheld: launch-bound, gpu-idle-gap, step breakdown.",
@@ -96,7 +96,7 @@ def test_health_as_markdown_has_the_same() -> None:
     said = health_report.markdown(HEALTH)
     for part in (
         "## log/run/worker0.1.pt.trace.json.gz\n",
-        "### Critical: `same-stream-overlap`, 1,234 of 5,678, 2.00 MB lost\n",
+        "### Critical: `same-stream-overlap`, 1,234 of 5,678, 1.91 MiB lost\n",
         "Withheld: launch-bound, gpu-idle-gap, step breakdown.\n",
         "- At byte 1,000,000: gemm: 17.2 s too early\n- At byte 2,000,000\n",
         "| shapes | Shapes show the batch size. |\n",

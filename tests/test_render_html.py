@@ -71,11 +71,11 @@ def test_it_tells_the_verdict_then_the_time_then_what_to_change() -> None:
             "resnet50 Step 178 ms (6 steps). The GPU is busy 56.6 %.",
             "The trace: the stream ends early. Copy it again.",
             "Where the time goes",
-            "DataLoader 79.4 ms 44.6 % 44.4 ms to 59.3 ms dataloader-no-workers",
-            "Mean step 178 ms 100.0 % 44.4 ms to 59.3 ms",
+            "DataLoader 79.4 ms 44.6 % 44.4–59.3 ms dataloader-no-workers",
+            "Mean step 178 ms 100.0 % 44.4–59.3 ms",
             "What to change",
             "1. critical The DataLoader runs in the training process",
-            "Saves up to 59.3 ms per step (33.9 %), at least 44.4 ms · high confidence, takes an "
+            "Saves 44.4–59.3 ms per step (25.4–33.9 %) · high confidence, takes an "
             "argument or a line, needs more memory · dataloader-no-workers",
             "How this was estimated: All of it.",
             "Fix: Load in workers.",

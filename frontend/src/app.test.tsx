@@ -96,7 +96,7 @@ describe('runs', () => {
     renderInPage(<App />);
     expect(await screen.findByRole('heading', { name: 'Reading llama_fsdp' })).toBeTruthy();
     expect(screen.getAllByText('2,345,678 events')).toHaveLength(2);
-    expect(screen.getAllByText('123 MB of 516 MB')).toHaveLength(2);
+    expect(screen.getAllByText('118 MiB of 492 MiB')).toHaveLength(2);
     expect(screen.getByText('number 2 in the queue')).toBeTruthy();
     expect(screen.getByText('Reading files: 4 or fewer are left').role).toBe('status');
   });

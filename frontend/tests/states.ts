@@ -63,6 +63,7 @@ export function runOf(name: string, state: RunState['state'], spans: readonly Sp
 /** The results of a run, by default of a healthy one on a CPU. */
 export const resultOf = (patch: Partial<RunResult> = {}): RunResult => ({
   trace_count: 1,
+  verdict: 'Step 20.0 ms.',
   slowest: 'rank0',
   step_ns: 20_000_000,
   step_count: 3,

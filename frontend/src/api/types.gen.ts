@@ -349,6 +349,7 @@ export interface Problem { path: string; message: string; remedy: string; }
 /** The results of a run in short. Step time, steps and batch are those of its slowest trace. */
 export interface RunResult {
   trace_count: number; // Number of the traces that are read.
+  verdict: string; // The sentence of the advice on the run.
   slowest: string; // Name of the worker with the longest mean step.
   step_ns: number | null; // Its mean step.
   step_count: number;
@@ -521,6 +522,8 @@ export interface Outlook {
   limit_share: number; // Its fraction of that path.
   next_rule: string; // The next rule in the order of the advice whose fix still saves 1 % or more.
   next_saving_ns: number; // The most that it saves in addition.
+  next_saving_low_ns: number; // The least that it saves in addition.
+  message: string; // The outlook as sentences, which name findings by their titles.
 }
 
 /** Result of one rule for one worker's trace. */
@@ -668,6 +671,7 @@ export interface RelatedFinding {
   is_only_there: boolean; // Whether the rule found nothing in any of its peers.
   high_ns: number | null; // Maximum saving there per step.
   peers_high_ns: number | null; // The same in the median peer, 0 if it has no such finding.
+  low_ns: number | null; // Minimum saving there per step.
   where: string; // The blamed traces that have it, for display.
   trace_count: number; // Number of these traces.
 }
@@ -700,6 +704,7 @@ export interface JobOutlook {
   rules: string[]; // Rules whose findings are fixed, at most three, in the order of the advice.
   low_ns: number; // The step, estimated from the savings of the ranks as the job's saving is, at least.
   high_ns: number; // The same at most.
+  message: string; // The outlook as a sentence, which names findings by their titles.
 }
 
 /** A trace that represents part of a run. */
@@ -1542,7 +1547,7 @@ export interface Overview {
   trace: string;
   worker: string;
   span: string;
-  verdict: string;
+  verdict: string; // The sentence of the advice on the trace.
   dialect: string;
   synthetic: boolean;
   device_label: string; // The vendor's term for a device.

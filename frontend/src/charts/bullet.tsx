@@ -6,7 +6,7 @@ interface Props {
   readonly label: string;
   readonly help: string;
   readonly value: number | null;
-  /** Instead of the percentage: `14.2 GB`. */
+  /** Instead of the percentage: `13.2 GiB`. */
   readonly text?: string | undefined;
   /** The reason for a missing or doubtful value. */
   readonly note?: string | undefined;

@@ -17,6 +17,8 @@ export interface AxesOptions {
   readonly grid: Grid;
   readonly tickX: (value: number) => string;
   readonly tickY: (value: number) => string;
+  /** Steps of the ticks on the vertical axis, ascending; 1, 2, 2.5 and 5 × 10ⁿ by default. */
+  readonly stepsY?: readonly number[] | undefined;
   /** Positions of the ticks on the horizontal axis; round values by default. */
   readonly splitsX?: uPlot.Axis.Splits;
 }
@@ -27,7 +29,7 @@ const LEAST_X_GAP_PX = 72;
 const TIP_GAP_PX = 14;
 
 /** Axes in the colours of the page. */
-export function axesOf({ grid, tickX, tickY, splitsX }: AxesOptions): uPlot.Axis[] {
+export function axesOf({ grid, tickX, tickY, stepsY, splitsX }: AxesOptions): uPlot.Axis[] {
   const muted = cssVariable('--muted');
   const line = { stroke: cssVariable('--line'), width: 1 };
   const font = `${FONT_PX}px ${cssVariable('--sans')}`;
@@ -52,6 +54,7 @@ export function axesOf({ grid, tickX, tickY, splitsX }: AxesOptions): uPlot.Axis
       grid: line,
       ticks: { show: false },
       values: (_, splits) => splits.map(tickY),
+      ...(stepsY ? { incrs: [...stepsY] } : {}),
     },
   ];
 }

@@ -40,7 +40,7 @@ function made(
         x: { time: false, range: [from, to] },
         y: { range: props.bands?.length ? belowNames : fromZero },
       },
-      axes: axesOf({ grid: GRID, tickX: words.tickX, tickY: words.tickY }),
+      axes: axesOf({ grid: GRID, tickX: words.tickX, tickY: words.tickY, stepsY: words.stepsY }),
       series: [{}, ...series],
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       hooks: {

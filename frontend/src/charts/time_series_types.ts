@@ -49,6 +49,8 @@ export interface TimeSeriesProps {
     readonly tickX: (value: number) => string;
     readonly x: (value: number) => string;
     readonly tickY: (value: number) => string;
+    /** Steps of the vertical ticks, ascending; round decimal numbers by default. */
+    readonly stepsY?: readonly number[];
     readonly y: (value: number) => string;
   };
   readonly marks?: readonly Mark[];

@@ -36,9 +36,9 @@ describe('the decisive saving', () => {
 
 describe('the words of a saving', () => {
   it.each([
-    ['recorded', true, '6.00–8.00 % of the step', '6.00–8.00 ms per step'],
-    ['unrecorded', true, '3.00–9.00 % of the unrecorded step', '3.00–9.00 ms per unrecorded step'],
-    ['recorded', false, '6.00–8.00 % of the window', '6.00–8.00 ms in total'],
+    ['recorded', true, '6.0–8.0 % of the step', '6.00–8.00 ms per step'],
+    ['unrecorded', true, '3.0–9.0 % of the unrecorded step', '3.00–9.00 ms per unrecorded step'],
+    ['recorded', false, '6.0–8.0 % of the window', '6.00–8.00 ms in total'],
   ] as const)('name the %s step, with steps: %s', (decisive_step, hasSteps, share, time) => {
     const saving = decisiveSaving({ ...RECORDED, decisive_step });
     expect(shareWords(saving, hasSteps)).toBe(share);
@@ -50,9 +50,9 @@ describe('the other saving', () => {
   it('is told where it differs', () => {
     const differing = { ...RECORDED, steps_differ: true };
     expect(otherSaving(RECORDED)).toBe('');
-    expect(otherSaving(differing)).toBe('in a step without the profiler up to 9.00 ms');
+    expect(otherSaving(differing)).toBe('in a step without the profiler 3.00–9.00 ms');
     expect(otherSaving({ ...differing, decisive_step: 'unrecorded' })).toBe(
-      'as recorded up to 8.00 ms',
+      'as recorded 6.00–8.00 ms',
     );
   });
 });

@@ -1,6 +1,6 @@
 /** The saving of a finding that counts: in the decisive step, as severity and order use it. */
 import type { ClaimReport } from '../api/types.gen';
-import { duration, durationRange, shareRange } from './format';
+import { durationRange, shareRange } from './format';
 
 export interface DecisiveSaving {
   /** The least and the most that the finding's fix alone saves. */
@@ -47,13 +47,14 @@ export function timeWords(
   return `${durationRange(lowNs, highNs)} ${hasSteps ? ofStep : 'in total'}`;
 }
 
-/** The saving in the other step, where it differs: `as recorded up to 4.0 ms`. */
+/** The saving in the other step, where it differs: `as recorded 1.20–4.00 ms`. */
 export function otherSaving(claim: ClaimReport): string {
   const isUnrecorded = claim.decisive_step === 'unrecorded';
   const highNs = isUnrecorded ? claim.high_ns : claim.unrecorded_high_ns;
+  const lowNs = isUnrecorded ? claim.low_ns : claim.unrecorded_low_ns;
   if (!claim.steps_differ || highNs === null) return '';
   const where = isUnrecorded ? 'as recorded' : 'in a step without the profiler';
-  return `${where} up to ${duration(highNs)}`;
+  return `${where} ${durationRange(lowNs ?? 0, highNs)}`;
 }
 
 /** Whether other findings count all the time of a claim, in both steps. */

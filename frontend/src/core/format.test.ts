@@ -1,6 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import texts from '../../../tests/formatted_numbers.json';
 import * as format from './format';
+
+const FORMATS = new Map(Object.entries(format));
+
+type Formatter = (...values: number[]) => string;
+
+describe.each(Object.entries(texts))('%s gives the text of the terminal', (name, ofName) => {
+  const text = FORMATS.get(name) as Formatter;
+  it.each(ofName as [number | number[], string][])('of %j', (value, expected) => {
+    expect(text(...[value].flat())).toBe(expected);
+  });
+});
 
 it.each([
   [0, '1 s'],
@@ -54,7 +66,7 @@ describe('durations', () => {
     expect(format.durationRange(44_475_000, 59_300_000)).toBe('44.5–59.3 ms');
     expect(format.durationRange(900_000, 1_200_000)).toBe('0.900–1.20 ms');
     expect(format.durationRange(5_000_000, 5_000_000)).toBe('5.00 ms');
-    expect(format.shareRange(0.0479, 0.202)).toBe('4.79–20.2 %');
+    expect(format.shareRange(0.0479, 0.202)).toBe('4.8–20.2 %');
     expect(format.shareRange(0, 0.5)).toBe('0–50.0 %');
     expect(format.shareRange(0.5, 0.5)).toBe('50.0 %');
   });
@@ -62,25 +74,25 @@ describe('durations', () => {
   it('names points in time to the microsecond, and ticks without idle zeros', () => {
     expect(format.instant(1_234_567_891)).toBe('1,234.568 ms');
     expect([0, 50_000_000, 1_500_000_000].map(format.tick)).toEqual(['0', '50 ms', '1.5 s']);
-    expect([0, 500, 50_000_000, -2e9].map(format.tickBytes)).toEqual([
+    expect([0, 500, 2 ** 26, -(2 ** 31)].map(format.tickBytes)).toEqual([
       '0',
       '500 B',
-      '50 MB',
-      '-2 GB',
+      '64 MiB',
+      '-2 GiB',
     ]);
   });
 });
 
 describe('shares', () => {
   it.each([
-    [0, '0 %'],
-    [0.00001, '< 0.01 %'],
-    [0.000523, '0.05 %'],
-    [0.0789, '7.89 %'],
+    [0, '0.0 %'],
+    [0.00001, '< 0.1 %'],
+    [0.00523, '0.5 %'],
+    [0.0789, '7.9 %'],
     [0.334, '33.4 %'],
     [0.9999, '> 99.9 %'],
-    [1, '100 %'],
-    [1.25, '125 %'],
+    [1, '100.0 %'],
+    [1.25, '125.0 %'],
   ])('%d reads %s', (share, text) => {
     expect(format.share(share)).toBe(text);
   });
@@ -88,7 +100,7 @@ describe('shares', () => {
 
 describe('quantities', () => {
   it('reads each unit', () => {
-    expect(format.quantity(34_084_028_416, 'bytes')).toBe('34.1 GB');
+    expect(format.quantity(34_084_028_416, 'bytes')).toBe('31.7 GiB');
     expect(format.quantity(5.3e9, 'bytes/s')).toBe('5.30 GB/s');
     expect(format.quantity(75_718, 'count')).toBe('75,718');
     expect(format.quantity(7.2, 'count')).toBe('7.20');
@@ -117,18 +129,18 @@ describe('changes', () => {
     [0.0412, 'share', '+4.12 points'],
     [-0.00001, 'share', '< 0.01 points'],
     [-3, 'count', '−3'],
-    [1_000_000, 'bytes', '+1.00 MB'],
+    [2 ** 20, 'bytes', '+1.00 MiB'],
   ] as const)('%d %s reads %s', (delta, unit, text) => {
     expect(format.change(delta, unit)).toBe(text);
   });
 
   it.each([
     [177.6, 121.3, '−31.7 %'],
-    [100, 250, '+150 %'],
+    [100, 250, '+150.0 %'],
     [0, 5, ''],
     [5, 5, ''],
     [100_000, 100_001, '< 0.1 %'],
-    [5, 0, '−100 %'],
+    [5, 0, '−100.0 %'],
   ])('from %d to %d reads %s', (before, after, text) => {
     expect(format.relativeChange(before, after)).toBe(text);
   });

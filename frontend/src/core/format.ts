@@ -1,6 +1,6 @@
 /**
  * Formats numbers: three significant digits in text, all digits in tooltips. Twin of
- * `plugin/stepscope/base/formatting.py`.
+ * `plugin/stepscope/base/formatting.py`; `tests/formatted_numbers.json` holds the texts that both give.
  */
 import type { Unit } from './units';
 
@@ -21,10 +21,10 @@ const TIME: readonly Scale[] = [
 ];
 const BYTES: readonly Scale[] = [
   { factor: 1, name: 'B' },
-  { factor: 1e3, name: 'kB' },
-  { factor: 1e6, name: 'MB' },
-  { factor: 1e9, name: 'GB' },
-  { factor: 1e12, name: 'TB' },
+  { factor: 2 ** 10, name: 'KiB' },
+  { factor: 2 ** 20, name: 'MiB' },
+  { factor: 2 ** 30, name: 'GiB' },
+  { factor: 2 ** 40, name: 'TiB' },
 ];
 const RATE: readonly Scale[] = [
   { factor: 1, name: 'B/s' },
@@ -39,7 +39,7 @@ export function significant(value: number): string {
   if (value === 0) return '0';
   const size = Math.abs(value);
   if (size >= 99.95) return grouped.format(value);
-  if (size < 0.001) return groupedFraction.format(value);
+  if (size < 1e-4) return '< 0.0001';
   return value.toPrecision(3);
 }
 
@@ -51,29 +51,36 @@ function scaleOf(value: number, scales: readonly Scale[]): Scale {
   return best;
 }
 
+/** A value in a unit, whole if it is a whole number of the smallest. */
+const inScale = (value: number, { factor }: Scale): string =>
+  factor === 1 && Number.isInteger(value) ? String(value) : significant(value / factor);
+
 function scaled(value: number, scales: readonly Scale[]): string {
   const scale = scaleOf(value, scales);
-  const number = value / scale.factor;
-  const text = scale.factor === 1 && Number.isInteger(value) ? String(value) : significant(number);
-  return `${text} ${scale.name}`;
+  return `${inScale(value, scale)} ${scale.name}`;
+}
+
+function scaledRange(low: number, high: number, scales: readonly Scale[]): string {
+  const scale = scaleOf(high, scales);
+  const [least, most] = [inScale(low, scale), inScale(high, scale)];
+  return least === most ? `${most} ${scale.name}` : `${least}–${most} ${scale.name}`;
 }
 
 /** A duration: `178 ms`. */
 export const duration = (ns: number): string => scaled(ns, TIME);
 
 /** Two durations in one unit: `44.5–59.3 ms`. */
-export function durationRange(lowNs: number, highNs: number): string {
-  const scale = scaleOf(highNs, TIME);
-  const low = significant(lowNs / scale.factor);
-  const high = significant(highNs / scale.factor);
-  return low === high ? `${high} ${scale.name}` : `${low}–${high} ${scale.name}`;
-}
+export const durationRange = (lowNs: number, highNs: number): string =>
+  scaledRange(lowNs, highNs, TIME);
 
 /** A tick of a time axis: a duration without trailing zeros. */
 export function tick(ns: number): string {
   const scale = scaleOf(ns, TIME);
   return ns === 0 ? '0' : `${groupedFraction.format(ns / scale.factor)} ${scale.name}`;
 }
+
+/** Steps of a memory axis: powers of two up to 8 PiB. */
+export const BYTE_STEPS: readonly number[] = Array.from({ length: 54 }, (_, power) => 2 ** power);
 
 /** A tick of a memory axis: a size without trailing zeros. */
 export function tickBytes(value: number): string {
@@ -100,19 +107,24 @@ export const rate = (value: number): string => scaled(value, RATE);
 export const count = (value: number): string =>
   Number.isInteger(value) ? grouped.format(value) : significant(value);
 
-/** A fraction as a percentage: `33.4 %`. */
+/** A fraction as a percentage: `33.4 %`, `< 0.1 %`, `> 99.9 %`. */
 export function share(value: number): string {
   const percent = value * 100;
-  if (percent !== 0 && Math.abs(percent) < 0.01) return '< 0.01 %';
+  if (percent > 0 && percent < 0.1) return '< 0.1 %';
   if (percent >= 99.95 && percent < 100) return '> 99.9 %';
-  if (percent === 0 || percent === 100) return `${percent} %`;
-  return `${Math.abs(percent) < 1 ? percent.toFixed(2) : significant(percent)} %`;
+  return `${percent.toFixed(1)} %`;
 }
 
-/** Two fractions as percentages: `24.1–72.6 %`. */
+/** A fraction in percent; only a whole is 100. */
+function percent(value: number): string {
+  const text = (value * 100).toFixed(1);
+  return value < 1 && text === '100.0' ? '99.9' : text;
+}
+
+/** Two fractions as percentages: `24.1–72.6 %`, `0–72.6 %`. */
 export function shareRange(low: number, high: number): string {
-  const [least, most] = [share(low), share(high)];
-  return least === most ? most : `${least.replace(/ %$/, '')}–${most}`;
+  const [least, most] = [percent(low), percent(high)];
+  return least === most ? share(high) : `${Number(least) === 0 ? '0' : least}–${most} %`;
 }
 
 /** `1 step`, `6 steps`. */
@@ -196,4 +208,4 @@ export const chance = (p: number): string =>
 
 /** A text without line breaks between numbers and units. */
 export const unbroken = (text: string): string =>
-  text.replace(/(\d) (?=(?:%|ns|µs|ms|s|[kMGT]?B)(?![A-Za-z]))/g, '$1\u00a0');
+  text.replace(/(\d) (?=(?:%|ns|µs|ms|s|B|[KMGT]iB|[kMGT]B\/s)(?![A-Za-z]))/g, '$1\u00a0');

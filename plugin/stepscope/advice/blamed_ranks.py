@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
+from typing import NamedTuple
 
 from stepscope.advice.ranks import STAGE
 from stepscope.base.findings import Outcome
@@ -51,6 +52,7 @@ class _BlamedFinding:
 
     worker: WorkerReport
     outcome: Outcome
+    low_ns: int | None
     high_ns: int | None
     peers: _PeerFindings
 
@@ -103,7 +105,8 @@ def related(
             finding = _BlamedFinding(
                 worker=worker,
                 outcome=of_rule[0],
-                high_ns=_high_ns(of_rule),
+                low_ns=_saving_ns(of_rule).low_ns,
+                high_ns=_saving_ns(of_rule).high_ns,
                 peers=peer_findings(group, rule),
             )
             if of_rule[0].category not in NO_CAUSES and finding.is_distinct:
@@ -135,13 +138,21 @@ def _peer_groups(worker: WorkerReport) -> Sequence[PeerGroup]:
 def _peer_findings(findings: Sequence[Sequence[Outcome]]) -> _PeerFindings:
     return _PeerFindings(
         is_anywhere=any(findings),
-        median_high_ns=round(median(_high_ns(outcomes) or 0 for outcomes in findings)),
+        median_high_ns=round(median(_saving_ns(outcomes).high_ns or 0 for outcomes in findings)),
     )
 
 
-def _high_ns(outcomes: Iterable[Outcome]) -> int | None:
-    claims = [outcome.claim.decisive.high_ns for outcome in outcomes if outcome.claim is not None]
-    return sum(claims) if claims else None
+class _Saving(NamedTuple):
+    low_ns: int | None = None
+    high_ns: int | None = None
+
+
+def _saving_ns(outcomes: Iterable[Outcome]) -> _Saving:
+    """Return the saving per step of a rule's findings; None if they claim nothing."""
+    claims = [outcome.claim.decisive for outcome in outcomes if outcome.claim is not None]
+    if not claims:
+        return _Saving()
+    return _Saving(sum(claim.low_ns for claim in claims), sum(claim.high_ns for claim in claims))
 
 
 def _related_finding(first: _BlamedFinding, same: Sequence[_BlamedFinding]) -> RelatedFinding:
@@ -153,6 +164,7 @@ def _related_finding(first: _BlamedFinding, same: Sequence[_BlamedFinding]) -> R
         rank=worker.rank,
         name=worker.name,
         is_only_there=not first.peers.is_anywhere,
+        low_ns=first.low_ns,
         high_ns=first.high_ns,
         peers_high_ns=None if first.high_ns is None else first.peers.median_high_ns,
         where=_where(worker, [finding.worker for finding in same]),

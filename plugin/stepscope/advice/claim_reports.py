@@ -160,7 +160,7 @@ def _after_fixes(
     names = ", ".join(dict.fromkeys(rule for rule, _ in earlier))
     most = duration(window(trace).per_step(saving.after_fixes_ns))
     where = "" if is_recorded else " of an unrecorded step"
-    return [f"After the fixes of {names}, it saves up to {most}{where}."]
+    return [f"After the fixes of {names}, it saves at most {most}{where}."]
 
 
 def one_step_only(trace: Trace, finding: RuleFinding) -> str:

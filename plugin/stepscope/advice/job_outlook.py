@@ -6,6 +6,7 @@ import msgspec
 
 from stepscope.advice.job_savings import Savings, net, rank_savings, run_claims, total_saving
 from stepscope.advice.outlook import MOST_FIXES
+from stepscope.advice.outlook_sentences import with_job_message
 from stepscope.base.findings import INFO_SHARE, Outcome
 from stepscope.base.report import JobOutlook, RunReport, WorkerReport
 
@@ -34,11 +35,12 @@ def job_outlook(run: RunReport, outcomes: Sequence[Outcome], savings: Savings) -
     of_rules = [o for o in outcomes if o.rule in costly]
     ranks, claims = rank_savings(run.workers, of_rules, net), run_claims(of_rules)
     low, high = total_saving(ranks, claims.values())
-    return JobOutlook(
+    predicted = JobOutlook(
         rules=tuple(costly),
         low_ns=round(job.step_ns * (1 - min(1.0, high))),
         high_ns=round(job.step_ns * (1 - min(1.0, low))),
     )
+    return with_job_message(predicted, {o.rule: o.title for o in of_rules}, job.step_ns)
 
 
 def with_valid_outlook(worker: WorkerReport, saving_rules: frozenset[str]) -> WorkerReport:

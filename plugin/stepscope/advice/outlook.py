@@ -11,7 +11,9 @@ from typing import Literal
 
 from stepscope.advice.fixes import Fix, FixedWindow, fixed_window, fixes_of
 from stepscope.advice.outcome_order import order
+from stepscope.advice.outlook_sentences import with_message
 from stepscope.advice.savings import ResolvedFinding
+from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.findings import ClaimReport
@@ -51,8 +53,8 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
     if limit is None:
         return None
     low_ns = min(world.now_ns, round(window.most.simulated_ns * world.scale))
-    rule, saving_ns = _next(trace, fixes, window, world)
-    return Outlook(
+    rule, saving_low_ns, saving_ns = _next(trace, fixes, window, world)
+    predicted = Outlook(
         rules=tuple(fix.rule.id for fix in first),
         world=world.name,
         now_ns=world.now_ns,
@@ -62,6 +64,13 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
         limit_share=limit.share,
         next_rule=rule,
         next_saving_ns=saving_ns,
+        next_saving_low_ns=saving_low_ns,
+    )
+    return with_message(
+        predicted,
+        {fix.rule.id: fix.rule.title for fix in fixes},
+        has_steps=step_breakdown(trace).step_count > 0,
+        has_device=main_device(trace) is not None,
     )
 
 
@@ -99,11 +108,13 @@ def _world(trace: Trace) -> _World | None:
 
 def _next(
     trace: Trace, fixes: Sequence[Fix], window: FixedWindow, world: _World
-) -> tuple[str, int]:
-    """Return the fix after the first ones, if it still saves enough, and the most that it saves."""
+) -> tuple[str, int, int]:
+    """Return the fix after the first ones, if it saves enough, and the least and most it saves."""
     if len(fixes) <= MOST_FIXES:
-        return "", 0
+        return "", 0, 0
     more = fixed_window(trace, fixes[: MOST_FIXES + 1], world.begin)
     saved_ns = round((window.most.simulated_ns - more.most.simulated_ns) * world.scale)
-    is_costly = saved_ns >= max(1, INFO_SHARE * world.now_ns)
-    return (fixes[MOST_FIXES].rule.id, saved_ns) if is_costly else ("", 0)
+    least_ns = round((window.least.simulated_ns - more.least.simulated_ns) * world.scale)
+    if saved_ns < max(1, INFO_SHARE * world.now_ns):
+        return "", 0, 0
+    return fixes[MOST_FIXES].rule.id, min(max(0, least_ns), saved_ns), saved_ns

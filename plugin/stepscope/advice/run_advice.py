@@ -18,7 +18,7 @@ from stepscope.advice.suppression import apply_changes
 from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
 from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome
-from stepscope.base.formatting import cost_range, count, duration
+from stepscope.base.formatting import count, duration_range
 from stepscope.base.report import MergedOutcome, RunReport, WorkerReport
 from stepscope.rules import Rule
 
@@ -85,11 +85,11 @@ def _verdict(run: RunReport) -> str:
     slowest = max(workers, key=lambda worker: worker.step.mean_ns)
     fastest = min(workers, key=lambda worker: worker.step.mean_ns)
     unit = "step" if slowest.step.count else "time"
-    spread = f"{duration(fastest.step.mean_ns)} to {duration(slowest.step.mean_ns)}"
+    spread = duration_range(fastest.step.mean_ns, slowest.step.mean_ns)
     opening = f"{count(len(run.workers), 'trace')}, {unit} {spread}"
     if worst := next(_costly(run.merged), None):
         where = f" ({worst.where})" if worst.where else ""
-        cost = f"costs {cost_range(worst.low_ns or 0, worst.high_ns or 0)} of it"
+        cost = f"costs {duration_range(worst.low_ns or 0, worst.high_ns or 0)} of it"
         return f"{opening}; {worst.outcome.culprit} alone {cost}{where}."
     name = f"rank {slowest.rank}" if slowest.rank is not None else slowest.name
     return f"{opening}. The slowest is {name}: {slowest.verdict}"

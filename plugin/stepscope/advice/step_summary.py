@@ -1,6 +1,6 @@
 """One sentence on a trace: duration of a step, busy time of the device, largest cost.
 
-`stepscope.advice.verdict` ends it with the rules' findings instead.
+`trace_advice.advised_verdict` ends it with the rules' findings instead.
 """
 
 from stepscope.analyses.core.device_activity import main_device

@@ -35,7 +35,7 @@ from stepscope.analyses.host.phase_costs import PhaseCost, largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, LOADING
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
 from stepscope.base.findings import Outcome
-from stepscope.base.formatting import cost_range, duration, share
+from stepscope.base.formatting import duration, duration_range, share
 from stepscope.base.report import BudgetLine, WorkerReport
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -90,7 +90,7 @@ def _operators(trace: Trace) -> str:
 
 def _cost(finding: ResolvedFinding) -> str:
     claim = finding.outcome.claim
-    return cost_range(claim.decisive.low_ns, claim.decisive.high_ns) if claim else duration(0)
+    return duration_range(claim.decisive.low_ns, claim.decisive.high_ns) if claim else duration(0)
 
 
 def _is_device_work(finding: ResolvedFinding) -> bool:

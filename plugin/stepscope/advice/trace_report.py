@@ -8,7 +8,6 @@ import numpy as np
 
 from stepscope.advice.duplicate_ranks import fingerprint
 from stepscope.advice.settings import DEFAULT, selected_rules
-from stepscope.advice.step_summary import step_summary
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.producer import producer
 from stepscope.analyses.core.record_next import profile_call, record_next
@@ -45,7 +44,7 @@ DUPLICATES = frozenset({"duplicate-file", "duplicate-rank"})
 
 
 def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> WorkerReport:
-    """Return the report of one trace, without advice.
+    """Return the report of one trace, without advice and its verdict.
 
     Its health names the rules (by default of all) that rest on damaged parts.
     """
@@ -58,7 +57,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         events=len(trace),
         dialect=trace.dialect.name,
         synthetic=trace.is_synthetic,
-        verdict=step_summary(trace),
+        verdict="",
         step=StepReport(
             count=steps.step_count,
             mean_ns=steps.mean_ns,

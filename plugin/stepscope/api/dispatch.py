@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, assert_never
 import flask
 import msgspec
 
+from stepscope.advice import TraceAdvice, advise_trace
 from stepscope.advice.settings import DEFAULT, AdviceSettings
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api import encoding, http_errors
@@ -131,14 +132,11 @@ class Dispatcher:
             part = trace
             if isinstance(query, TimeRangeQuery) and not endpoint.is_whole:
                 part = slice_trace(trace, query.start_ns, query.end_ns)
-            settings = (self._settings(entry),) if endpoint.has_settings else ()
-            return to_response(endpoint, endpoint.handler(part, *settings, query))
+            settings = (advice_settings(self._catalog, entry),) if endpoint.has_settings else ()
+            advice = (trace_advice(self._catalog, entry),) if endpoint.has_advice else ()
+            return to_response(endpoint, endpoint.handler(part, *settings, *advice, query))
 
         return unless_cached((entry,), respond)
-
-    def _settings(self, entry: Entry) -> AdviceSettings:
-        """Return the settings of advice on a file's run."""
-        return (self._catalog.advice or DEFAULT).for_run(entry.file.run)
 
     def _of_groups(
         self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, Any]
@@ -263,6 +261,22 @@ def ready(entry: Entry) -> Trace:
         case Cancelled():
             raise http_errors.cancelled(entry.file.worker)
     raise http_errors.still_loading(entry.file.worker)
+
+
+def advice_settings(catalog: Catalog, entry: Entry) -> AdviceSettings:
+    """Return the settings of advice on a file's run."""
+    return (catalog.advice or DEFAULT).for_run(entry.file.run)
+
+
+def trace_advice(catalog: Catalog, entry: Entry) -> TraceAdvice:
+    """Return the advice on a file's trace that was computed when the file was read.
+
+    Raises:
+        RefusalError: it is not read, or cannot be read.
+    """
+    if entry.facts is not None and entry.facts.advice is not None:
+        return entry.facts.advice
+    return advise_trace(ready(entry), advice_settings(catalog, entry))
 
 
 def unusable(problem: Problem) -> http_errors.RefusalError:

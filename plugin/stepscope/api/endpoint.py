@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
-from stepscope.advice import AdviceSettings
+from stepscope.advice import AdviceSettings, TraceAdvice
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
@@ -88,18 +88,21 @@ class TraceEndpoint(Generic[QueryT]):
 
     With a `TimeRangeQuery` that has bounds, the handler receives the trace clipped to them
     (`core.trace_cut`), unless `is_whole`: then it receives the whole trace and applies the range
-    itself. A handler of three arguments receives the settings of the run's advice, too.
+    itself. A handler of three arguments receives the settings of the run's advice, too, or the
+    advice on the trace.
     """
 
     path: str
     meaning: str
     response: ResponseType
     handler: Callable[..., Message]
-    """Function of the trace, the settings if it has them, and the query."""
+    """Function of the trace, the settings or the advice if it has them, and the query."""
     query: type[QueryT] = Query  # type: ignore[assignment]
     is_whole: bool = False
     has_settings: bool = False
     """Whether the handler receives the settings of advice."""
+    has_advice: bool = False
+    """Whether the handler receives the advice on the trace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +161,7 @@ def trace_endpoint(
 ) -> TraceEndpoint[Any]:
     """Return an endpoint of one trace, described by its handler (see `signature`)."""
     meaning, query, returned = signature(handler)
+    parameters = get_type_hints(handler).values()
     return TraceEndpoint(
         path=path,
         meaning=meaning,
@@ -165,7 +169,8 @@ def trace_endpoint(
         handler=handler,
         query=query,
         is_whole=is_whole,
-        has_settings=AdviceSettings in get_type_hints(handler).values(),
+        has_settings=AdviceSettings in parameters,
+        has_advice=TraceAdvice in parameters,
     )
 
 

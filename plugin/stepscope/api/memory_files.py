@@ -29,6 +29,7 @@ from stepscope.api.messages import Response, Table
 from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base import urls
 from stepscope.base.errors import UnknownNameError, UnreadableError
+from stepscope.base.formatting import size
 from stepscope.catalog.catalog import Catalog
 from stepscope.ingest import memory_files
 from stepscope.model.frames.memory_snapshot import MemorySnapshot, snapshot_of
@@ -169,7 +170,7 @@ def _file(identity: str, path: str, stamp: FileStamp) -> MemoryFile | None:
     if what is None:
         return None
     if stamp.size_bytes > MOST_FILE_BYTES:
-        problem = f"The file is larger than {MOST_FILE_BYTES >> 20} MiB. {TOO_LARGE}"
+        problem = f"The file is larger than {size(MOST_FILE_BYTES)}. {TOO_LARGE}"
     name = urls.name(path)
     return MemoryFile(
         id=identity, name=name, what=what, file_bytes=stamp.size_bytes, problem=problem
@@ -198,7 +199,7 @@ def _report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
         UnreadableError: the file is too large, damaged, or not a memory file.
     """
     if stamp.size_bytes > MOST_FILE_BYTES:
-        message = f"The file is larger than {MOST_FILE_BYTES >> 20} MiB."
+        message = f"The file is larger than {size(MOST_FILE_BYTES)}."
         raise UnreadableError(path, message, TOO_LARGE)
     document = memory_files.read(path, most_bytes=MOST_READ_BYTES)
     if document is None:

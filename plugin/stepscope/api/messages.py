@@ -105,6 +105,8 @@ class RunResult(msgspec.Struct, frozen=True):
 
     trace_count: int
     """Number of the traces that are read."""
+    verdict: str
+    """The sentence of the advice on the run: `RunReport.verdict`."""
     slowest: str
     """Name of the worker with the longest mean step."""
     step_ns: int | None
@@ -227,6 +229,7 @@ class Overview(Response, frozen=True, kw_only=True):
     worker: str
     span: str
     verdict: str
+    """The sentence of the advice on the trace: `WorkerReport.verdict`."""
     dialect: str
     synthetic: bool
     device_label: str

@@ -8,11 +8,11 @@ from time import monotonic
 import flask
 import msgspec
 
-from stepscope.advice import TraceAdvice, advise_trace, run_report
+from stepscope.advice import run_report
 from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT
 from stepscope.api import encoding, http_errors
-from stepscope.api.dispatch import ready, unusable
+from stepscope.api.dispatch import trace_advice, unusable
 from stepscope.api.endpoint import RunQuery
 from stepscope.base import urls
 from stepscope.base.errors import UnknownNameError
@@ -94,7 +94,7 @@ class RunAdvice:
     def _merge(self, state: str, advised: tuple[Entry, ...], unread: Unread) -> _Merged:
         begun_at = monotonic()
         settings, name = self._catalog.advice, advised[0].file.run
-        advice = [self._advice(entry) for entry in advised]
+        advice = [trace_advice(self._catalog, entry) for entry in advised]
         report = run_report(
             name,
             advice,
@@ -104,15 +104,6 @@ class RunAdvice:
         )
         now = monotonic()
         return _Merged(state=state, report=report, due_at=now + rest_seconds(now - begun_at))
-
-    def _advice(self, entry: Entry) -> TraceAdvice:
-        """Return the advice that was computed when the file was read."""
-        if entry.facts is not None and entry.facts.advice is not None:
-            return entry.facts.advice
-        trace, settings = ready(entry), self._catalog.advice
-        if settings is None:
-            return advise_trace(trace)
-        return advise_trace(trace, settings.for_run(entry.file.run))
 
 
 def _of_trace(report: RunReport, trace: str) -> RunReport:

@@ -186,6 +186,7 @@ def run_result(report: RunReport, summaries: Sequence[Summary]) -> RunResult:
     saving, withheld = _saving(report, slowest)
     return RunResult(
         trace_count=len(report.workers),
+        verdict=report.verdict,
         slowest=slowest.name,
         step_ns=slowest.step.mean_ns if slowest.step.count else None,
         step_count=slowest.step.count,

@@ -258,6 +258,11 @@ class ClaimReport(msgspec.Struct, frozen=True):
         return self.unrecorded_high_ns if self.decisive_step == "recorded" else self.high_ns
 
     @property
+    def other_low_ns(self) -> int | None:
+        """The least saving in the other step; None if it is unknown."""
+        return self.unrecorded_low_ns if self.decisive_step == "recorded" else self.low_ns
+
+    @property
     def is_covered(self) -> bool:
         """Whether other findings save all that it saves alone, in both steps."""
         is_saving = max(self.high_ns, self.unrecorded_high_ns or 0) > 0

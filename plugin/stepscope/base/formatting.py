@@ -1,23 +1,60 @@
 """Numbers as text for users: durations, bytes, fractions, counts; three significant digits.
 
-All of Python's number formatting is here; `frontend/src/core/format.ts` is its counterpart.
+All of Python's number formatting is here; `frontend/src/core/format.ts` is its counterpart, and
+`tests/formatted_numbers.json` holds the texts that both give.
 """
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Context, Decimal
 
-_DURATIONS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
-_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_Units = tuple[tuple[float, str], ...]
+"""Units, the largest first; the last is 1."""
+_DURATIONS: _Units = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_BYTES: _Units = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_RATES: _Units = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_UP)
+"""Halves are rounded up, as in JavaScript."""
 
 
 def significant(value: float) -> str:
     """Return a number with three significant digits and no exponent: `0.0123`, `59.3`, `1,204`."""
     size = abs(value)
-    if not size:
-        return "0"
+    if not size or not math.isfinite(value):
+        return f"{size:.0f}"
     if size < 1e-4:
         return "< 0.0001"
-    return f"{value:,.0f}" if size >= 99.95 else f"{value:#.3g}"
+    if size >= 99.95:
+        return f"{_rounded(value, 0):,}"
+    digits = _THREE_DIGITS.create_decimal_from_float(value)
+    return f"{digits:.{2 - digits.adjusted()}f}"
+
+
+def _rounded(value: float, decimals: int) -> Decimal:
+    """Return a number with this many decimals, halves rounded up."""
+    return Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
+
+
+def _unit_of(value: float, units: _Units) -> tuple[float, str]:
+    """Return the largest unit in which the rounded value is at least one."""
+    return next((unit for unit in units if abs(value) >= unit[0] * 0.9995), units[-1])
+
+
+def _in_unit(value: float, unit_size: float) -> str:
+    """Return a value in a unit, whole if it is a whole number of the smallest."""
+    is_whole = unit_size == 1 and float(value).is_integer()
+    return f"{value:.0f}" if is_whole else significant(value / unit_size)
+
+
+def _scaled(value: float, units: _Units) -> str:
+    unit_size, unit = _unit_of(value, units)
+    return f"{_in_unit(value, unit_size)} {unit}"
+
+
+def _scaled_range(low: float, high: float, units: _Units) -> str:
+    unit_size, unit = _unit_of(high, units)
+    least, most = _in_unit(low, unit_size), _in_unit(high, unit_size)
+    return f"{most} {unit}" if least == most else f"{least}–{most} {unit}"
 
 
 def six_digits(value: float) -> str:
@@ -27,19 +64,12 @@ def six_digits(value: float) -> str:
 
 def duration(time_ns: float) -> str:
     """Return a duration with its unit: `59.3 ms`."""
-    for size, unit in _DURATIONS:
-        if abs(time_ns) >= size * 0.9995:
-            return f"{significant(time_ns / size)} {unit}"
-    return f"{time_ns:.0f} ns"
+    return _scaled(time_ns, _DURATIONS)
 
 
-def cost_range(low_ns: float, high_ns: float) -> str:
-    """Return a cost in one unit: `44.5–59.3 ms`; `up to 59.3 ms` if it may be nothing."""
-    if low_ns <= 0:
-        return f"up to {duration(high_ns)}"
-    high, unit = duration(high_ns).split()
-    low = significant(low_ns / next((size for size, name in _DURATIONS if name == unit), 1))
-    return f"{high} {unit}" if low == high else f"{low}–{high} {unit}"
+def duration_range(low_ns: float, high_ns: float) -> str:
+    """Return two durations in one unit: `44.5–59.3 ms`; `0–59.3 ms`."""
+    return _scaled_range(low_ns, high_ns, _DURATIONS)
 
 
 def clock(time_ns: float) -> str:
@@ -50,18 +80,42 @@ def clock(time_ns: float) -> str:
 
 
 def size(count_bytes: float) -> str:
-    """Return an amount of memory in powers of ten: `19.3 MB`."""
-    for unit_bytes, unit in _BYTES:
-        if abs(count_bytes) >= unit_bytes * 0.9995:
-            return f"{significant(count_bytes / unit_bytes)} {unit}"
-    return f"{count_bytes:.0f} B"
+    """Return a size of memory or of a file in powers of 1024: `18.4 MiB`."""
+    return _scaled(count_bytes, _BYTES)
+
+
+def size_range(low_bytes: float, high_bytes: float) -> str:
+    """Return two sizes in one unit: `4.88–30.0 MiB`."""
+    return _scaled_range(low_bytes, high_bytes, _BYTES)
+
+
+def rate(bytes_per_second: float) -> str:
+    """Return a bandwidth in powers of ten, as data sheets give it: `12.3 GB/s`."""
+    return _scaled(bytes_per_second, _RATES)
 
 
 def share(fraction: float) -> str:
-    """Return a fraction in percent: `33.9 %`, `< 0.1 %`."""
-    if 0 < fraction < 0.001:
+    """Return a fraction in percent: `33.9 %`, `< 0.1 %`, `> 99.9 %`."""
+    percent = fraction * 100
+    if 0 < percent < 0.1:
         return "< 0.1 %"
-    return f"{fraction * 100:.1f} %"
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
+    return f"{_rounded(percent, 1)} %" if math.isfinite(percent) else f"{percent} %"
+
+
+def share_range(low: float, high: float) -> str:
+    """Return two fractions in percent: `24.1–72.6 %`, `0–72.6 %`."""
+    least, most = _percent(low), _percent(high)
+    if least == most:
+        return share(high)
+    return f"{least if float(least) else '0'}–{most} %"
+
+
+def _percent(fraction: float) -> str:
+    """Return a fraction in percent; only a whole is 100."""
+    percent = _rounded(fraction * 100, 1)
+    return "99.9" if fraction < 1 and percent == 100 else f"{percent}"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -79,15 +133,6 @@ def number_ranges(numbers: Iterable[int], most: int = 12) -> str:
             ranges.append([number, number])
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
-
-
-def quantity_range(texts: Iterable[str]) -> str:
-    """Return one quantity, or two with their common unit once: `8.66 to 9.15 ms`."""
-    first, *rest = dict.fromkeys(texts)
-    if not rest:
-        return first
-    number, _, unit = first.rpartition(" ")
-    return f"{number if rest[0].endswith(' ' + unit) else first} to {rest[0]}"
 
 
 def capitalized(text: str) -> str:

@@ -46,7 +46,7 @@ CALL_NS = 5_000
 PAGE_BYTES = 4096
 FRESH_PAGE = EventCost(
     2500,
-    "a page of 4 kB that an operator writes first: measured on one thread of a Xeon, with "
+    "a page of 4 KiB that an operator writes first: measured on one thread of a Xeon, with "
     "ru_minflt. A page fault takes 1.8 to 2.6 us, with recording up to 32 in a result of 64 pages; "
     "without faults results of 16 to 256 kB lose 0.1 to 0.4 us per page, since they are no longer "
     "in a cache",

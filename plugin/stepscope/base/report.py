@@ -110,6 +110,10 @@ class Outlook(msgspec.Struct, frozen=True):
     """The next rule in the order of the advice whose fix still saves 1 % or more; empty: none."""
     next_saving_ns: int = 0
     """The most that it saves in addition."""
+    next_saving_low_ns: int = 0
+    """The least that it saves in addition."""
+    message: str = ""
+    """The outlook as sentences, which name findings by their titles."""
 
 
 class BudgetLine(msgspec.Struct, frozen=True):
@@ -266,6 +270,8 @@ class JobOutlook(msgspec.Struct, frozen=True):
     """The step, estimated from the savings of the ranks as the job's saving is, at least."""
     high_ns: int
     """The same at most."""
+    message: str = ""
+    """The outlook as a sentence, which names findings by their titles."""
 
 
 class JobReport(msgspec.Struct, frozen=True):
@@ -306,6 +312,8 @@ class RelatedFinding(msgspec.Struct, frozen=True):
     """Maximum saving there per step; None if it claims nothing."""
     peers_high_ns: int | None = None
     """The same in the median peer, 0 if it has no such finding."""
+    low_ns: int | None = None
+    """Minimum saving there per step; None if it claims nothing."""
     where: str = ""
     """The blamed traces that have it, for display: `ranks 256-511`."""
     trace_count: int = 1

@@ -14,6 +14,7 @@ from typing import Literal
 
 from stepscope import storage
 from stepscope.base.errors import UnreadableError
+from stepscope.base.formatting import size
 from stepscope.ingest.gc_pause import without_collections
 from stepscope.ingest.inflate import GZIP_MAGIC, GZIP_WINDOW
 from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
@@ -131,9 +132,7 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
     except zlib.error as error:
         raise UnreadableError(path, "Its gzip stream is damaged.", "Copy it again.") from error
     if len(content) > most_bytes:
-        raise UnreadableError(
-            path, f"This contains more than {most_bytes / 2**30:.0f} GiB.", remedy
-        )
+        raise UnreadableError(path, f"This contains more than {size(most_bytes)}.", remedy)
     if member is not None and not member.eof:
         raise UnreadableError(path, "Its gzip stream ends in the middle.", "Copy it again.")
     return bytes(content)

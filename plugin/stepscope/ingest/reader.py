@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from stepscope import storage
+from stepscope.base import formatting
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import compiled_reader
 from stepscope.ingest.batches import BatchedColumns
@@ -132,7 +133,7 @@ class _Reading:
     def _check(self, document: Document, event_count: int) -> None:
         if self.inflater.over_limit:
             message = (
-                f"This contains more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
+                f"This contains more than {formatting.size(self.limits.inflated_bytes)} of JSON."
             )
             raise UnreadableError(self.path, message, RECORD_LESS)
         if event_count == 0:

@@ -8,6 +8,7 @@ less than 1.7.
 from stepscope import storage
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
+from stepscope.base.formatting import size
 from stepscope.storage import FileStamp
 
 GZIP_RATIO = 15
@@ -30,15 +31,15 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 def inflated_bytes(path: str, stamp: FileStamp) -> int:
     """Return the approximate size of a file's JSON."""
-    size = stamp.size_bytes
+    file_bytes = stamp.size_bytes
     if urls.is_remote(path):
-        return size * GZIP_RATIO if urls.name(path).endswith(".gz") else size
+        return file_bytes * GZIP_RATIO if urls.name(path).endswith(".gz") else file_bytes
     stored = _stored_size(path)
     if stored is None:
-        return size
-    guess = size * GZIP_RATIO
+        return file_bytes
+    guess = file_bytes * GZIP_RATIO
     likely = stored + WRAPS_AT * max(0, round((guess - stored) / WRAPS_AT))
-    return likely if likely // max(1, size) in GZIP_RATIOS else guess
+    return likely if likely // max(1, file_bytes) in GZIP_RATIOS else guess
 
 
 def needed_bytes(inflated: int) -> int:
@@ -57,15 +58,15 @@ def require_fits(path: str, stamp: FileStamp, inflated: int, budget_bytes: int) 
     if least <= budget_bytes:
         return
     message = (
-        f"This contains about {_gib(inflated)} of JSON: it needs more than {_gib(least)} of "
-        f"memory, but the limit is {_gib(budget_bytes)}."
+        f"This contains about {size(inflated)} of JSON: it needs more than {size(least)} of "
+        f"memory, but the limit is {size(budget_bytes)}."
     )
     raise UnreadableError(path, message, more_memory(least))
 
 
 def out_of_memory(path: str, limit_bytes: int) -> UnreadableError:
     """Return the problem of a file whose reading exceeded its memory limit."""
-    message = f"This needs more memory than the limit of {_gib(limit_bytes)}."
+    message = f"This needs more memory than the limit of {size(limit_bytes)}."
     return UnreadableError(path, message, more_memory(2 * limit_bytes))
 
 
@@ -76,8 +77,10 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def more_memory(bytes_: int) -> str:
     """Return the remedy for a file that needs this much memory."""
-    size = f"{-(-bytes_ // 2**30)}G"
-    return f"Raise the limit (--memory {size}, or STEPSCOPE_MEMORY={size}), or record fewer steps."
+    limit = f"{-(-bytes_ // 2**30)}G"
+    return (
+        f"Raise the limit (--memory {limit}, or STEPSCOPE_MEMORY={limit}), or record fewer steps."
+    )
 
 
 def _stored_size(path: str) -> int | None:
@@ -90,7 +93,3 @@ def _stored_size(path: str) -> int | None:
             return int.from_bytes(stream.read(4), "little")
     except (OSError, ValueError):
         return None
-
-
-def _gib(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordedTrace, RecordRequest
 
-KB = 1000
+KIBIBYTE = 1024
 
 
 class AccountWriter:
@@ -40,7 +40,7 @@ class AccountWriter:
         self.save()
         text = steps_text(written)
         early = "" if written.is_whole else ", and was then cut short"
-        size = f"{Path(written.path).stat().st_size / KB:,.0f} kB"
+        size = f"{Path(written.path).stat().st_size / KIBIBYTE:,.0f} KiB"
         self._print(
             f"recorded {text}{self._rank_suffix()}{early}: {self._shown(written.path)} ({size})"
         )

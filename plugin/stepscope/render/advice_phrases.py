@@ -12,7 +12,7 @@ from stepscope.base.findings import (
     Status,
     SuppressedBy,
 )
-from stepscope.base.formatting import capitalized, duration, share
+from stepscope.base.formatting import capitalized, duration, duration_range, share, share_range
 from stepscope.base.report import BudgetLine, MergedOutcome, RepresentativeTrace, WorkerReport
 from stepscope.render import phrases, settings_text
 from stepscope.render.advice_sections import TRACES_SHOWN, AdviceItem, AdviceSections
@@ -77,10 +77,15 @@ def savings(item: AdviceItem, per: str) -> str:
         return ""
     if merged is not None and len(merged.traces) > 1:
         return _merged_saving(merged, per, item.outcome)
-    low_ns, high_ns = claim.decisive.low_ns, claim.decisive.high_ns
-    least = f", at least {duration(low_ns)}" if 0 < low_ns < high_ns else ""
-    fraction = share(claim.decisive.share)
-    return f"saves up to {duration(high_ns)} {_per(claim, per)} ({fraction}){least}{_other(claim)}"
+    return f"{_saving(claim, per)}{_other(claim)}"
+
+
+def _saving(claim: ClaimReport, per: str) -> str:
+    """Return a saving in the decisive step: `saves 44.4–59.3 ms per step (25.4–33.9 %)`."""
+    saving = claim.decisive
+    fractions = share_range(saving.share * saving.low_ns / saving.high_ns, saving.share)
+    times = duration_range(saving.low_ns, saving.high_ns)
+    return f"saves {times} {_per(claim, per)} ({fractions})"
 
 
 def _per(claim: ClaimReport, per: str) -> str:
@@ -95,21 +100,21 @@ def _other(claim: ClaimReport) -> str:
         return ""
     is_unrecorded = claim.decisive_step == "unrecorded"
     where = "as recorded" if is_unrecorded else "in a step without the profiler"
-    return f"; {where} up to {duration(claim.other_high_ns)}"
+    return f"; {where} {duration_range(claim.other_low_ns or 0, claim.other_high_ns)}"
 
 
 def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
-    """Return the saving in the worst trace, in the median trace, and the least."""
-    high, median, low = merged.high_ns, merged.median_ns, merged.low_ns
-    if high is None or median is None or low is None:
+    """Return the saving in the worst trace, and its range over all traces."""
+    high, low, claim = merged.high_ns, merged.low_ns, worst.claim
+    if high is None or low is None:
         return ""
-    of_step = ""
-    if worst.claim is not None and worst.claim.decisive.high_ns == high:
-        of_step = f" ({share(worst.claim.decisive.share)})"
-    per = _per(worst.claim, per) if worst.claim is not None else per
-    least = f", at least {duration(low)}" if 0 < low < high else ""
-    middle = f", {duration(median)} in the median trace" if median < high else ""
-    return f"saves up to {duration(high)} {per}{of_step} in the worst trace{middle}{least}"
+    over_all = duration_range(low, high)
+    if claim is None or claim.decisive.high_ns != high:
+        per = per if claim is None else _per(claim, per)
+        return f"saves {over_all} {per}, depending on the trace"
+    is_same = over_all == duration_range(claim.decisive.low_ns, high)
+    others = "" if is_same else f"; {over_all} over all traces"
+    return f"{_saving(claim, per)} in the worst trace{others}"
 
 
 def extent(item: AdviceItem) -> str:
@@ -217,8 +222,7 @@ def recoverable(low_ns: int, high_ns: int) -> str:
     """Return a potential saving as text; a dash where there is none."""
     if high_ns <= 0:
         return "–"
-    low, high = duration(low_ns), duration(high_ns)
-    return high if low == high else f"{low} to {high}" if low_ns else f"up to {high}"
+    return duration_range(low_ns, high_ns)
 
 
 def _tenths(lines: tuple[BudgetLine, ...]) -> list[int]:

@@ -133,7 +133,7 @@ def _lines(advice: AdviceSections, *, is_first: bool) -> Iterator[Line]:
 
 def _outlook(advice: AdviceSections) -> Iterator[Line]:
     if outlook := outlook_phrases.outlook(advice):
-        yield Line(text=f"- {line(outlook, OTHER)}", urgency=2, kind="outlook")
+        yield Line(text=f"- {line(outlook, FINDING)}", urgency=2, kind="outlook")
 
 
 def _where(where: str) -> str:

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from stepscope.base.formatting import capitalized, count, duration, share, significant
+from stepscope.base.formatting import (
+    capitalized,
+    count,
+    duration,
+    duration_range,
+    share_range,
+    significant,
+)
 from stepscope.base.report import JobReport, JobSaving, RelatedFinding, RunReport
 from stepscope.render.advice_sections import AdviceItem
 from stepscope.render.phrases import plain, sentences
@@ -46,8 +53,8 @@ def job_saving(item: AdviceItem, report: JobReport | None) -> str:
 
 
 def _saving(saved: JobSaving, report: JobReport) -> str:
-    """Return a saving of step, hours and money: `2.0 % to 4.1 % of its step: …`."""
-    text = f"{_range(share(saved.low_share), share(saved.high_share))} of its step"
+    """Return a saving of step, hours and money: `2.0–4.1 % of its step: …`."""
+    text = f"{share_range(saved.low_share, saved.high_share)} of its step"
     if hours := _amounts(saved.low_gpu_hours, saved.high_gpu_hours):
         text += f": {hours} GPU-hours per day"
     if money := _amounts(saved.low_money, saved.high_money):
@@ -56,13 +63,10 @@ def _saving(saved: JobSaving, report: JobReport) -> str:
 
 
 def _amounts(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else _range(significant(low), significant(high))
-
-
-def _range(low: str, high: str) -> str:
-    if low == high:
-        return low
-    return f"up to {high}" if low in ("0", share(0)) else f"{low} to {high}"
+    if low is None or high is None:
+        return ""
+    least, most = significant(low), significant(high)
+    return most if least == most else f"{least}–{most}"
 
 
 def related(item: AdviceItem) -> tuple[str, ...]:
@@ -82,9 +86,10 @@ def related(item: AdviceItem) -> tuple[str, ...]:
 def _difference(finding: RelatedFinding) -> str:
     if finding.is_only_there:
         return f"{finding.rule}, only there"
-    there, peers = duration(finding.high_ns or 0), duration(finding.peers_high_ns or 0)
-    most = "up to " if finding.trace_count > 1 else ""
-    return f"{finding.rule}, {most}{there} there and {peers} in the median peer"
+    there = duration_range(finding.low_ns or 0, finding.high_ns or 0)
+    peers = duration(finding.peers_high_ns or 0)
+    worst = "in the worst of them" if finding.trace_count > 1 else "there"
+    return f"{finding.rule}, {there} {worst} and at most {peers} in the median peer"
 
 
 def not_recorded(run: RunReport) -> Iterator[str]:

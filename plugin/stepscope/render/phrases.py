@@ -15,7 +15,7 @@ CONTROL = re.compile(
 AS_TEXT: dict[Unit, Callable[[float], str]] = {
     "ns": formatting.duration,
     "bytes": formatting.size,
-    "bytes/s": lambda rate: f"{formatting.size(rate)}/s",
+    "bytes/s": formatting.rate,
     "share": formatting.share,
 }
 FILES_NAMED = 3

@@ -6,7 +6,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.base.formatting import count, duration, quantity_range, share
+from stepscope.base.formatting import count, duration, duration_range, share, share_range
 from stepscope.render.terminal import WIDTH, layout
 from stepscope.replay.simulation import LOADING, WAITING
 from stepscope.replay.what_if import Prediction
@@ -57,13 +57,13 @@ def headline(prediction: Prediction) -> str:
     subject = "The step takes" if prediction.step_count else "The trace takes"
     if recorded == fastest == slowest:
         return f"{subject} {duration(recorded)}, as recorded."
-    times = f"{quantity_range(map(duration, (fastest, slowest)))} instead of {duration(recorded)}"
+    times = f"{duration_range(fastest, slowest)} instead of {duration(recorded)}"
     if fastest < recorded < slowest:
         return f"{subject} {times}."
     verb = "saves" if recorded >= slowest else "costs"
-    saved = [abs(recorded - simulated) for simulated in (slowest, fastest)]
-    fractions = quantity_range(share(time_ns / max(1, recorded)) for time_ns in saved)
-    return f"{subject} {times}: it {verb} {quantity_range(map(duration, saved))} ({fractions})."
+    low, high = sorted(abs(recorded - simulated) for simulated in (slowest, fastest))
+    fractions = share_range(low / max(1, recorded), high / max(1, recorded))
+    return f"{subject} {times}: it {verb} {duration_range(low, high)} ({fractions})."
 
 
 def limit(prediction: Prediction) -> str:

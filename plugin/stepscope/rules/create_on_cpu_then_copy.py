@@ -180,7 +180,7 @@ RULE = Rule(
     "the same shape, as far as shapes were recorded. It reports from `least_a_step` per step on.",
     silent=(
         "The tensor comes from a DataLoader or from NumPy, or is made from a list and larger than "
-        "64 kB: that is data.",
+        "64 KiB: that is data.",
         "The copies are in a first step that has ten times the copies of any later step: the "
         "program is starting.",
         "The shapes differ, or something else was computed in between.",

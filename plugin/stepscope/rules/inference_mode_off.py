@@ -19,7 +19,7 @@ RECORDING_NS = 3_000
 """Greatest time in which an operator makes its node for the backward pass and stores what that
 needs."""
 KEPT_PAGE_NS = 400
-"""Greatest time that a page (4 kB) of its result takes more, since results are kept: the next one
+"""Greatest time that a page (4 KiB) of its result takes more, since results are kept: the next one
 gets no memory that is in a cache."""
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
 Rows = NDArray[np.int64]
@@ -92,8 +92,8 @@ def _claim(trace: Trace, recorded: Rows) -> Claim:
     return Claim(
         intervals.union(start_ns, np.minimum(end_ns, start_ns + claimed_ns)),
         RECORDING_GRADIENTS,
-        "The first 3 µs of each operator that is recorded for a backward pass, and 0.4 µs per 4 kB "
-        "of its result, where shapes show it; 40 % of it at least.",
+        "The first 3 µs of each operator that is recorded for a backward pass, and 0.4 µs per "
+        "4 KiB of its result, where shapes show it; 40 % of it at least.",
     )
 
 
@@ -156,7 +156,7 @@ RULE = Rule(
         "Without record_shapes=True the mode of batch normalisation is unknown.",
     ),
     saving="With gradients on, about 1 to 3 µs of each operator that is recorded for a backward "
-    "pass, and where shapes show its result, 0.2 to 0.4 µs per 4 kB of it, where that is 1 % or "
+    "pass, and where shapes show its result, 0.2 to 0.4 µs per 4 KiB of it, where that is 1 % or "
     "more. In training mode nothing is claimed: it costs correctness.",
     fix=GRADIENTS_OFF,
     effort="flag",

@@ -11,7 +11,7 @@ from stepscope.analyses.idle.loader_workers import worker_count
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.findings import Evidence, severity_of
-from stepscope.base.formatting import count, size
+from stepscope.base.formatting import count, rate, size
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import copy_sources, facts, loading_costs, phrases, recorded_facts
@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Results:
     evidence = tuple(_evidence(trace, copies, cost, host_share))
     text = (
         f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
-        f"{size(copies.total_bytes)} at {size(copies.bytes_per_second)}/s"
+        f"{size(copies.total_bytes)} at {rate(copies.bytes_per_second)}"
     )
     if not len(claimed):
         reason = "but kernels run during and after them: nothing could be saved."

@@ -2,11 +2,11 @@ import { screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { renderInPage } from '../../../tests/render';
-import { outcome, runReport, workerReport } from '../../../tests/samples';
+import { outcome, runReport } from '../../../tests/samples';
 import type { Outlook } from '../../api/types.gen';
 import { Advice } from './advice';
 import { dismissals } from './dismissed';
-import { JobOutlook, outlookWords } from './outlook';
+import { JobOutlook } from './outlook';
 
 const outlook: Outlook = {
   rules: ['item-sync', 'dataloader-no-workers', 'launch-bound'],
@@ -18,13 +18,9 @@ const outlook: Outlook = {
   limit_share: 0.713,
   next_rule: 'tiny-kernels',
   next_saving_ns: 3e6,
+  next_saving_low_ns: 1e6,
+  message: 'With “Reading values” fixed, the step takes 84.0–92.0 ms (now 141 ms as recorded).',
 };
-const worker = workerReport({ outlook });
-const words = (patch: Partial<Outlook>, count = 6): string =>
-  outlookWords(
-    { ...worker, step: { ...worker.step, count } },
-    { ...outlook, rules: ['a'], next_rule: '', ...patch },
-  );
 const traceRefs = [{ trace: 't1', rank: 0, name: 'worker0', span: '1' }];
 const found = outlook.rules.map((rule) => outcome({ rule, title: rule, fingerprint: rule }));
 const shown = (patch: Parameters<typeof runReport>[1]) =>
@@ -45,9 +41,7 @@ describe('the outlook', () => {
   it('ends the findings, and leads to the simulation of its fixes', async () => {
     const { store } = shown({ outlook });
     const region = screen.getByRole('region', { name: 'Outlook' });
-    expect(region.textContent?.replaceAll('\u00a0', ' ')).toMatch(
-      /^Fix item-sync, dataloader-no-workers and launch-bound, and the step takes 84\.0–92\.0 ms \(now 141 ms as recorded\); then data loading is the limit \(71\.3 % of the path to its end\)\. Next is tiny-kernels: up to 3\.00 ms more\./,
-    );
+    expect(region.textContent?.replaceAll('\u00a0', ' ')).toContain(outlook.message);
     await userEvent.click(within(region).getByRole('link', { name: 'What if these were fixed' }));
     expect(store.current()).toMatchObject({
       view: 'whatif',
@@ -68,18 +62,6 @@ describe('the outlook', () => {
     expect(region.textContent).toMatch(/is not predicted: the trace ends/);
     expect(within(region).queryByRole('link')).toBeNull();
   });
-
-  it('leaves out what is no news', () => {
-    const end = (text: string): string =>
-      text.replaceAll('\u00a0', ' ').replace(/^Fix a, and /, '');
-    expect(end(words({ limit: 'host', low_ns: 92e6 }))).toBe(
-      'the step takes 92.0 ms (now 141 ms as recorded).',
-    );
-    expect(end(words({ limit: 'host', world: 'unrecorded' }))).toBe(
-      'the unrecorded step takes 84.0–92.0 ms (now 141 ms).',
-    );
-    expect(end(words({ limit: 'host' }, 0))).toBe('the trace takes 84.0–92.0 ms (now 141 ms).');
-  });
 });
 
 it('the outlook of a job is about its step', () => {
@@ -92,11 +74,14 @@ it('the outlook of a job is about its step', () => {
     total: null,
     withheld: '',
     method: '',
-    outlook: { rules: ['straggler-rank'], low_ns: 29e6, high_ns: 33e6 },
+    outlook: {
+      rules: ['straggler-rank'],
+      low_ns: 29e6,
+      high_ns: 33e6,
+      message: 'With “One rank comes late” fixed, the job’s step takes 29.0–33.0 ms (now 37.0 ms).',
+    },
   };
   renderInPage(<JobOutlook job={job} dismissed={[]} />);
   const text = screen.getByRole('region', { name: 'Outlook' }).textContent;
-  expect(text?.replaceAll('\u00a0', ' ')).toBe(
-    "Fix straggler-rank, and the job's step takes 29.0–33.0 ms (now 37.0 ms).",
-  );
+  expect(text?.replaceAll('\u00a0', ' ')).toBe(job.outlook.message);
 });

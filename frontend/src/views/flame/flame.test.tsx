@@ -107,7 +107,7 @@ describe('the flame graph', () => {
     await table();
     await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
     expect(store.current().options.of).toBe('memory');
-    expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
+    expect(await screen.findByText(/MiB on CPU at its peak/)).toBeTruthy();
   });
 
   it('shows one thread, listed with its time', async () => {

@@ -90,11 +90,11 @@ describe('a healthy file', () => {
     show({ inflated_bytes: 4_453_943, events: 11_510 });
     expect(screen.getByRole('heading', { name: 'This file is healthy' })).toBeTruthy();
     expect(
-      screen.getByText('11,510 events were read from 4.45 MB of JSON: no damage, loss or repair.'),
+      screen.getByText('11,510 events were read from 4.25 MiB of JSON: no damage, loss or repair.'),
     ).toBeTruthy();
     expect([fact('On disk'), fact('JSON'), fact('Read'), fact('Lost')]).toEqual([
-      '231 kB',
-      '4.45 MB',
+      '226 KiB',
+      '4.25 MiB',
       'completely',
       'nothing',
     ]);
@@ -119,7 +119,7 @@ describe('an item', () => {
     const amounts = screen
       .getAllByRole('listitem')
       .map((row) => row.querySelector('.item-amount')?.textContent);
-    expect(amounts).toEqual(['25.0 %5 of 20', '18.9 kB lost', '3 times']);
+    expect(amounts).toEqual(['25.0 %5 of 20', '18.5 KiB lost', '3 times']);
   });
 
   it('shows an excerpt as text with hidden characters escaped', () => {

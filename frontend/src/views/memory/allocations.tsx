@@ -62,7 +62,7 @@ function SizeField({ label, option, placeholder }: SizeProps): ReactNode {
         placeholder={placeholder}
         value={typed}
         aria-invalid={sizeOf(typed) === undefined}
-        title="A size: 4096, 64k, 1.5 MB, 2 GiB"
+        title="A size: 4096, 64 KiB, 1.5 MiB, 2 GiB"
         onChange={(event) => setTyped(event.target.value)}
       />
     </label>

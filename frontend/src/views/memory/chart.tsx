@@ -1,7 +1,7 @@
 import { lazy, type ReactNode, Suspense } from 'react';
 import type { TimeSeriesProps } from '../../charts/time_series_types';
 import { MEMORY_COLOURS } from '../../core/colour';
-import { bytes, instant, tick, tickBytes } from '../../core/format';
+import { BYTE_STEPS, bytes, instant, tick, tickBytes } from '../../core/format';
 import { useTheme } from '../../host/theme';
 import '../../charts/charts.css';
 
@@ -14,6 +14,7 @@ export const AXIS_FORMAT: TimeSeriesProps['words'] = {
   tickX: tick,
   x: instant,
   tickY: tickBytes,
+  stepsY: BYTE_STEPS,
   y: bytes,
 };
 

@@ -121,10 +121,10 @@ describe('the curve', () => {
     shown();
     const chart = await main();
     expect(chart.lines.map(({ label }) => label)).toEqual(['Allocated', 'Reserved']);
-    expect(chart.marks).toMatchObject([{ x: 3000, label: 'no 4.00 GB left' }]);
+    expect(chart.marks).toMatchObject([{ x: 3000, label: 'no 3.73 GiB left' }]);
     const [why] = screen.getAllByText(/which requested/);
     expect(why?.textContent).toContain(
-      'in aten::mm, which requested 4.00 GB while 5.00 GB were unused',
+      'in aten::mm, which requested 3.73 GiB while 4.66 GiB were unused',
     );
   });
 
@@ -269,7 +269,7 @@ describe('growth', () => {
       full_after_step_count: 41.7,
     };
     expect(grown(patch)).toBe(
-      'Memory grows by 2.00 MB per step (95 %: 1.00 MB to 3.00 MB), with high confidence. At that rate the device is full after 42 more steps.',
+      'Memory grows by 1.91 MiB per step (95 %: 977 KiB to 2.86 MiB), with high confidence. At that rate the device is full after 42 more steps.',
     );
   });
 

@@ -85,7 +85,7 @@ describe('the details of an operator', () => {
     const section = sectionOf('Called from');
     expect(within(section).getByTitle(/train\.py:12/).textContent).toContain('step');
     expect(section.textContent).toContain('<built-in method run>');
-    expect(section.textContent).toContain('100 % in 2 calls');
+    expect(section.textContent).toContain('100.0 % in 2 calls');
     expect(section.textContent).toContain('the 1 most expensive of 4');
     await userEvent.click(within(section).getByRole('link', { name: 'Show in the flame graph' }));
     expect(store.current()).toMatchObject({

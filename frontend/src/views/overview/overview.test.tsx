@@ -217,7 +217,7 @@ describe('the settings of the run', () => {
     expect(within(group).getByText('Workers').nextSibling?.textContent).toBe('0');
     expect(within(group).getByText('Pinned memory').nextSibling?.textContent).toBe('off');
     expect(within(group).queryByText('Host memory')).toBeNull();
-    expect(within(card).getByText('Host memory').nextSibling?.textContent).toBe('24.0 GB');
+    expect(within(card).getByText('Host memory').nextSibling?.textContent).toBe('22.4 GiB');
     expect(within(card).queryByText(/trace_handler/)).toBeNull();
   });
 

@@ -8,6 +8,7 @@ import {
   plural,
   quantityExact,
   share,
+  shareRange,
   unbroken,
 } from '../../core/format';
 import type { Patch } from '../../state/navigation';
@@ -83,12 +84,14 @@ function BusyCell({ result: { busy_share, trace_count } }: { readonly result: Ru
   );
 }
 
-const savingWords = ({ low_ns, high_ns }: RunSaving): string =>
-  `${durationRange(low_ns, high_ns)} likely`;
+const shareOf = ({ low_ns, high_ns, share: most }: RunSaving): string =>
+  shareRange(high_ns > 0 ? (low_ns / high_ns) * most : 0, most);
 
-function savingOf(result: RunResult, saving: RunSaving): string {
-  const per = result.step_ns === null ? '' : '/step';
-  return unbroken(`saves up to ${duration(saving.high_ns)}${per}, ${share(saving.share)}`);
+const timeOf = ({ low_ns, high_ns }: RunSaving): string => durationRange(low_ns, high_ns);
+
+/** The saving of one finding: `saves 24.0–93.0 % of the step`. */
+function savingOf({ step_ns }: RunResult, saving: RunSaving): string {
+  return unbroken(`saves ${shareOf(saving)} of the ${step_ns === null ? 'window' : 'step'}`);
 }
 
 /** The first finding's place in the advice; of several traces, in that on the whole run. */
@@ -104,13 +107,15 @@ export const findingLocation = (run: RunState, result: RunResult): Patch => ({
 interface CellProps {
   /** On the reading of the files. */
   readonly action: ReactNode;
+  /** The verdict of the advice. */
+  readonly title?: string;
   readonly children: ReactNode;
 }
 
 /** The cell of the first finding, or of the state of files. */
-export function FindingCell({ action, children }: CellProps): ReactNode {
+export function FindingCell({ action, title, children }: CellProps): ReactNode {
   return (
-    <td className="run-finding">
+    <td className="run-finding" title={title}>
       <div className="run-finding-parts flex">
         <div className="grow">{children}</div>
         {action}
@@ -123,9 +128,12 @@ function Finding({ run, result }: { readonly run: RunState; readonly result: Run
   const { finding, finding_count } = result;
   if (!finding) {
     return (
-      <span className="inline muted">
-        <Icon name="passed" size={15} tone="good" /> No findings
-      </span>
+      <>
+        <span className="inline muted">
+          <Icon name="passed" size={15} tone="good" /> No findings
+        </span>
+        <span className="run-made ellipsis note">{unbroken(result.verdict)}</span>
+      </>
     );
   }
   const { severity, title, saving } = finding;
@@ -140,11 +148,15 @@ function Finding({ run, result }: { readonly run: RunState; readonly result: Run
           <Icon name={severity} size={16} />
           <span className="visually-hidden">{severity}: </span>
         </span>
-        <Goto to={findingLocation(run, result)} className="run-link ellipsis" title={title}>
+        <Goto
+          to={findingLocation(run, result)}
+          className="run-link ellipsis"
+          title={`${title}\n${result.verdict}`}
+        >
           {title}
         </Goto>
       </div>
-      <span className="run-made ellipsis note" title={saving ? savingWords(saving) : undefined}>
+      <span className="run-made ellipsis note" title={saving ? timeOf(saving) : undefined}>
         {notes.filter(Boolean).join(', ')}
       </span>
     </>
@@ -158,9 +170,9 @@ function SavingCell({ result }: { readonly result: RunResult }): ReactNode {
     return <Blank column="saving" why={why} />;
   }
   return (
-    <td className="number run-saving" title={savingWords(saving)}>
-      {share(saving.share)}
-      <span className="run-made note">up to {duration(saving.high_ns)}</span>
+    <td className="number run-saving">
+      {unbroken(shareOf(saving))}
+      <span className="run-made note">{unbroken(timeOf(saving))}</span>
     </td>
   );
 }
@@ -192,7 +204,7 @@ export function ResultCells({ run }: { readonly run: RunState }): ReactNode {
       ) : (
         <td className="number run-batch">{count(result.batch_size)}</td>
       )}
-      <FindingCell action={<RunAction run={run} />}>
+      <FindingCell action={<RunAction run={run} />} title={result.verdict}>
         <Finding run={run} result={result} />
       </FindingCell>
       <SavingCell result={result} />

@@ -194,7 +194,7 @@ describe('reading', () => {
     const one = runOf('one', 'reading', [readingSpan({ trace: 'r0' })]);
     renderInPage(<RunsPage runs={listed(one, readingRun)} current="" />);
     const row = screen.getByRole('link', { name: 'one' }).closest('tr') as HTMLElement;
-    for (const words of ['reading', '123 MB of 516 MB', '2,345,678 events', 'about 10 s left'])
+    for (const words of ['reading', '118 MiB of 492 MiB', '2,345,678 events', 'about 10 s left'])
       expect(within(row).getByText(words)).toBeTruthy();
     await userEvent.click(screen.getByRole('button', { name: /^Cancel 4/ }));
     await waitFor(() =>
@@ -234,8 +234,10 @@ describe('results', () => {
 
   it('name the first finding with its saving, and link to it in the advice', async () => {
     const { store } = renderInPage(<RunsPage runs={three} current="" />);
-    expect(within(rowOf('middle')).getByText('saves up to 18.0 ms, 90.0 %')).toBeTruthy();
-    expect(within(rowOf('late')).getByText(/^saves up to 8.00 ms\/step, 40.0 %/)).toBeTruthy();
+    expect(
+      within(rowOf('middle')).getByText(/^saves [\d.–]+[\u00a0 ]% of the window$/),
+    ).toBeTruthy();
+    expect(within(rowOf('late')).getByText(/^saves 20.0–40.0[\u00a0 ]% of the step/)).toBeTruthy();
     expect(within(rowOf('early')).getByText('No findings')).toBeTruthy();
     await userEvent.click(screen.getByRole('link', { name: 'A critical finding' }));
     expect(store.current()).toMatchObject({
@@ -257,7 +259,7 @@ describe('results', () => {
     renderInPage(<RunsPage runs={three} current="late" />);
     const row = rowOf('late');
     expect(row.className).toContain('line-current');
-    for (const text of ['10.0 ms', '50.0 %', '3', '40.0 %'])
+    for (const text of ['10.0 ms', '50.0 %', '3', '4.00–8.00 ms'])
       expect(within(row).getByText(text)).toBeTruthy();
     expect(
       within(row).getByRole('img', { name: 'Durations of 3 steps, 18.0 ms to 22.0 ms' }),

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
 import { decisiveSaving } from '../../core/claims';
-import { duration, plural } from '../../core/format';
+import { durationRange, plural } from '../../core/format';
 import { SeverityBadge } from '../../widgets/badge';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
@@ -31,6 +31,11 @@ interface Props {
   readonly onChoose: (finding: Outcome) => void;
 }
 
+function SavingTime({ claim }: Pick<Outcome, 'claim'>): ReactNode {
+  const { lowNs, highNs } = claim ? decisiveSaving(claim) : { lowNs: 0, highNs: 0 };
+  return highNs > 0 ? <span>saves {durationRange(lowNs, highNs)}</span> : null;
+}
+
 export function FindingsTab({ findings, open, onHover, onChoose }: Props): ReactNode {
   if (findings === undefined) return <p className="panel-body muted">Reading…</p>;
   if (findings.length === 0) {
@@ -57,9 +62,7 @@ export function FindingsTab({ findings, open, onHover, onChoose }: Props): React
           >
             <SeverityBadge severity={finding.severity ?? 'info'} />
             <span className="finding-row-title">{finding.title}</span>
-            {finding.claim && decisiveSaving(finding.claim).highNs > 0 && (
-              <span>saves up to {duration(decisiveSaving(finding.claim).highNs)}</span>
-            )}
+            <SavingTime claim={finding.claim} />
             <span className="link-note">{plural(finding.events.length, 'event')}</span>
           </button>
           <Goto

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api } from '../../api/client';
 import type { WhatIfFix } from '../../api/types.gen';
-import { durationRange, share } from '../../core/format';
+import { durationRange, shareRange } from '../../core/format';
 import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 import type { Parameters } from './changes';
@@ -14,8 +14,8 @@ const LEAST_SHARE = 0.001;
 /** What a fix saves, in words. */
 export function savingWords({ low_ns, high_ns, is_applied }: WhatIfFix, totalNs: number): string {
   if (high_ns < LEAST_SHARE * totalNs) return is_applied ? 'saves nothing more' : 'no more to save';
-  const range = durationRange(Math.max(0, low_ns), high_ns);
-  return `saves ${range}, up to ${share(high_ns / totalNs)}`;
+  const leastNs = Math.max(0, low_ns);
+  return `saves ${durationRange(leastNs, high_ns)} (${shareRange(leastNs / totalNs, high_ns / totalNs)})`;
 }
 
 /** The rule whose fix saves most of those that are not ticked; null if none saves anything. */

@@ -23,17 +23,17 @@ const inPhase = (patch: Partial<Progress>): Span => {
 
 describe('how things stand with a file', () => {
   it.each<[Span, string]>([
-    [readingSpan(), 'reading, 123 MB of 516 MB, 2,345,678 events, about 10 s left'],
-    [inPhase({ left_ns: null, events: 0 }), 'reading, 123 MB of 516 MB'],
+    [readingSpan(), 'reading, 118 MiB of 492 MiB, 2,345,678 events, about 10 s left'],
+    [inPhase({ left_ns: null, events: 0 }), 'reading, 118 MiB of 492 MiB'],
     [inPhase({ phase: 'waiting' }), 'waiting for memory, about 10 s left'],
     [inPhase({ phase: 'analysing', left_ns: null }), 'analysing, 2,345,678 events'],
-    [readingSpan({ progress: null }), 'starting, 516 MB'],
-    [queuedSpan(1), 'next, 516 MB'],
-    [queuedSpan(12), 'number 12 in the queue, 516 MB'],
-    [cancelledSpan(), 'cancelled, 516 MB'],
+    [readingSpan({ progress: null }), 'starting, 492 MiB'],
+    [queuedSpan(1), 'next, 492 MiB'],
+    [queuedSpan(12), 'number 12 in the queue, 492 MiB'],
+    [cancelledSpan(), 'cancelled, 492 MiB'],
     [
       queuedSpan(1, { is_growing: true }),
-      'still being written: it is read when it stops growing, 516 MB',
+      'still being written: it is read when it stops growing, 492 MiB',
     ],
   ])('is told in words %#', (span, words) => {
     expect(fileWords(span).join(', ')).toBe(words);
@@ -44,7 +44,7 @@ describe('how things stand with a file', () => {
     const progress = { ...some, bytesDone: 1e6, bytesTotal: 4e6 };
     expect(wholeWords(progress, { bytesPerSecond: 2e5, leftNs: 15e9 })).toEqual([
       '2 of 8 files done',
-      '1.00 MB of 4.00 MB',
+      '977 KiB of 3.81 MiB',
       '200 kB/s',
       'about 15 s left',
     ]);
@@ -56,7 +56,7 @@ describe('how things stand with a file', () => {
     const some = { totalCount: 8, doneCount: 2, cancelledCount: 1 };
     expect(wholeWords({ ...some, bytesDone: 1e6, bytesTotal: 4e6, leftNs: 61e9 })).toEqual([
       '2 of 8 files done',
-      '1.00 MB of 4.00 MB',
+      '977 KiB of 3.81 MiB',
       'about 2 min left',
     ]);
   });

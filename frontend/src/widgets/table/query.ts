@@ -73,6 +73,9 @@ const UNITS: Readonly<Record<string, readonly [readonly Unit[], number]>> = {
   kb: [['bytes', 'bytes/s'], 1e3],
   mb: [['bytes', 'bytes/s'], 1e6],
   gb: [['bytes', 'bytes/s'], 1e9],
+  kib: [['bytes', 'bytes/s'], 2 ** 10],
+  mib: [['bytes', 'bytes/s'], 2 ** 20],
+  gib: [['bytes', 'bytes/s'], 2 ** 30],
   '%': [['share'], 0.01],
   k: [['count'], 1e3],
   m: [['count'], 1e6],
@@ -171,7 +174,7 @@ export function queryOf(table: Table, search: string): Query {
 const EXAMPLES: Readonly<Partial<Record<Unit, string>>> = {
   count: '>10',
   ns: '>1ms',
-  bytes: '>1MB',
+  bytes: '>1MiB',
   share: '>5%',
 };
 

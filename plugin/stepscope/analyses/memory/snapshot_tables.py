@@ -74,7 +74,7 @@ POOL_KEYS = ["device", "pool", "size_class", "stream"]
 POOLS: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("pool", "object", "text", "The memory pool; `0, 0` is the default."),
-    Column("size_class", "object", "text", "`small` (blocks up to 1 MB) or `large`."),
+    Column("size_class", "object", "text", "`small` (blocks up to 1 MiB) or `large`."),
     Column("stream", "int64", "id", "The stream whose allocations it holds."),
     Column("segment_count", "int64", "count", "What was taken from the device in one piece."),
     Column("reserved_bytes", "int64", "bytes", "Taken from the device."),

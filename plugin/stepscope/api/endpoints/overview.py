@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import structs
 
-from stepscope.advice import idle_per_step, worker_report
+from stepscope.advice import TraceAdvice, idle_per_step, worker_report
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.trace_cut import slice_trace
@@ -33,7 +33,7 @@ TOP_COUNT = 5
 
 @computed
 def overview(trace: Trace) -> Overview:
-    """Return step time by category, devices, idle causes and the longest operators and kernels."""
+    """Return the overview without a verdict, which follows from the advice."""
     report = worker_report(trace)
     return Overview(
         trace=trace.id,
@@ -297,10 +297,10 @@ def _sentence(
     return f"{subject} {took}{average}{compared}{device}."
 
 
-def details(trace: Trace, query: TimeRangeQuery) -> Overview:
+def details(trace: Trace, advice: TraceAdvice, query: TimeRangeQuery) -> Overview:
     """Return step time by category, devices, idle causes, and the longest operators and kernels."""
     if query.start_ns is None or query.end_ns is None:
-        return overview(trace)
+        return structs.replace(overview(trace), verdict=advice.worker.verdict)
     return narrowed(trace, query.start_ns, query.end_ns)
 
 

@@ -129,7 +129,7 @@ SEGMENT_SCHEMA: Schema = (
     Column("largest_free_bytes", "int64", "bytes", "Its largest free block."),
     Column("block_count", "int64", "count", "Its blocks."),
     Column("stream", "int64", "id", "The stream of its allocations."),
-    Column("size_class", "object", "text", "`small` (blocks up to 1 MB) or `large`."),
+    Column("size_class", "object", "text", "`small` (blocks up to 1 MiB) or `large`."),
     Column("pool", "object", "text", "The memory pool that owns it; `0, 0` is the default."),
     Column("is_expandable", "bool", "", "Of `expandable_segments`."),
 )

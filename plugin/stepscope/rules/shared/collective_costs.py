@@ -31,7 +31,7 @@ from stepscope.base.findings import (
     Severity,
     SourceLine,
 )
-from stepscope.base.formatting import size
+from stepscope.base.formatting import size_range
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -184,12 +184,9 @@ def group_name(events: pd.DataFrame) -> str:
 
 
 def message_size(events: pd.DataFrame) -> str:
-    """Return the size of some collectives: `5.11 MB`, `8.20 MB to 31.5 MB`; "" where unknown."""
+    """Return the size of some collectives: `4.88 MiB`, `7.81–30.0 MiB`; "" where unknown."""
     sizes = events["message_bytes"].dropna()
-    if not len(sizes):
-        return ""
-    least, most = size(sizes.min()), size(sizes.max())
-    return least if least == most else f"{least} to {most}"
+    return size_range(sizes.min(), sizes.max()) if len(sizes) else ""
 
 
 def table(events: pd.DataFrame, mask: Mask) -> EvidenceTable:

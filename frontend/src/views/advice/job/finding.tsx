@@ -88,11 +88,12 @@ function Related(props: {
             <li key={`${finding.rule} ${finding.trace}`}>
               {traceRef ? <Goto to={ofRank(traceRef, finding.rule)}>{title}</Goto> : title}
               <span className="muted">
-                {finding.high_ns !== null && ` saves up to ${duration(finding.high_ns)} per step`}
+                {finding.high_ns !== null &&
+                  ` saves ${durationRange(finding.low_ns ?? 0, finding.high_ns)} per step`}
                 {finding.is_only_there
                   ? ', not in its peers'
                   : finding.peers_high_ns !== null &&
-                    `, ${duration(finding.peers_high_ns)} in the median peer`}
+                    `, at most ${duration(finding.peers_high_ns)} in the median peer`}
               </span>
             </li>
           );
