@@ -208,7 +208,7 @@ function TraceAdvice({ report, worker, traceRefs, choice }: TraceAdviceProps): R
   const shownCount = shownOfRun.length + shownFindings.length + shownRelated.length;
   const hasFindings = all.length + dismissed.length > 0;
   const isUnsure =
-    !hasFindings && ['inconclusive', 'nothing-applicable'].includes(emptyReason(outcomes, worker));
+    !hasFindings && ['inconclusive', 'nothing-applicable'].includes(emptyReason(worker));
   const { rules: open, toggle } = useOpenFindings([...ofRun, ...findings].map(({ rule }) => rule));
   const hasOpen = (list: readonly Outcome[]): boolean =>
     list.some(({ rule }) => open.includes(rule));

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { WorkerReport } from '../../api/types.gen';
 import { shownParts } from '../../charts/stacked_bar';
 import { colourOf } from '../../core/colour';
-import { count, duration, plural, quantityExact, share } from '../../core/format';
+import { duration, quantityExact, share, unbroken } from '../../core/format';
 import type { Patch } from '../../state/navigation';
 import { Code } from '../../widgets/code';
 import { Empty } from '../../widgets/empty';
@@ -17,55 +17,46 @@ interface Props {
   readonly worker: WorkerReport;
 }
 
-/** The key figures of the trace, for the sentence about passed checks. */
-function figures({ step, devices }: WorkerReport): string {
-  const time = `${step.count > 0 ? `${plural(step.count, 'step')} of` : 'a window of'} ${duration(step.mean_ns)}`;
-  const busy = devices.map((device) => `${device.name} busy ${share(device.busy_share)}`);
-  return [time, ...busy].join(', ');
-}
-
-function Healthy({ outcomes, worker }: Props): ReactNode {
+function Healthy({ worker }: Props): ReactNode {
   return (
     <Empty icon="passed" tone="good" title="No problems found">
       <p>
-        {plural(outcomes.passed.length, 'check')} passed on {figures(worker)}. To go faster, reduce
-        the work itself: see which <Goto to={{ view: 'kernels' }}>kernels</Goto> and{' '}
+        {unbroken(worker.standing?.message ?? '')} To go faster, reduce the work itself: see which{' '}
+        {worker.devices.length > 0 && (
+          <>
+            <Goto to={{ view: 'kernels' }}>kernels</Goto> and{' '}
+          </>
+        )}
         <Goto to={{ view: 'operators' }}>operators</Goto> take the time.
       </p>
     </Empty>
   );
 }
 
-function InconclusiveTrace({ outcomes, worker }: Props): ReactNode {
-  const notRun = outcomes.inconclusive.length + outcomes.failed.length;
-  const passed = outcomes.passed.length;
+function InconclusiveTrace({ worker }: Props): ReactNode {
   const isDamaged = worker.health.some(
     (item) => item.nature === 'damage' && item.effect !== 'none',
   );
   return (
-    <Empty icon="info" title="No findings, but many checks are inconclusive">
+    <Empty icon="info" title="No findings, but checks are inconclusive">
       <p>
-        {plural(passed, 'check')} passed on {figures(worker)}; {count(notRun)} of{' '}
-        {count(passed + notRun)} could not run
+        {unbroken(worker.standing?.message ?? '')}{' '}
         {isDamaged && (
           <>
-            , and the file is <Goto to={{ view: 'health' }}>damaged</Goto>
+            The file is <Goto to={{ view: 'health' }}>damaged</Goto>.{' '}
           </>
         )}
-        . “Inconclusive” below lists the reason for each, and the line of code that records what is
+        “Inconclusive” below lists the reason for each, and the line of code that records what is
         missing.
       </p>
     </Empty>
   );
 }
 
-function NothingApplicable({ outcomes }: Props): ReactNode {
+function NothingApplicable({ worker }: Props): ReactNode {
   return (
     <Empty icon="info" title="No check applies to this trace">
-      <p>
-        None of {plural(outcomes.notApplicable.length, 'check')} applies to this trace. “Not
-        applicable” below lists the reasons.
-      </p>
+      <p>{worker.standing?.message} “Not applicable” below lists the reasons.</p>
     </Empty>
   );
 }
@@ -99,16 +90,14 @@ function LargestParts({ worker }: { readonly worker: WorkerReport }): ReactNode 
 
 /** The trace has no device: its largest parts, and how to record a device. */
 function CpuOnly({ outcomes, worker }: Props): ReactNode {
-  const { passed, inconclusive, notApplicable } = outcomes;
-  const notRun = inconclusive.length + notApplicable.length;
-  const recordDevice = byMissingData(inconclusive)
+  const recordDevice = byMissingData(outcomes.inconclusive)
     .map(({ remedy }) => remedy)
     .find((remedy) => remedy.includes('ProfilerActivity'));
   return (
     <Empty icon="info" title="This trace contains CPU events only">
       <p>
-        {plural(passed.length, 'check')} passed. {plural(notRun, 'other check')} could not run, most
-        of them because no GPU or other device was recorded, so the result is inconclusive.
+        {unbroken(worker.standing?.message ?? '')} Checks of devices did not run, since no GPU or
+        other device was recorded.
       </p>
       <div className="next">
         <section>
@@ -146,6 +135,6 @@ const PAGES: Readonly<Record<EmptyReason, (props: Props) => ReactNode>> = {
 };
 
 export function NoFindings(props: Props): ReactNode {
-  const Page = PAGES[emptyReason(props.outcomes, props.worker)];
+  const Page = PAGES[emptyReason(props.worker)];
   return <Page {...props} />;
 }

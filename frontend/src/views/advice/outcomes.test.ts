@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { claim, mergedOutcome, outcome } from '../../../tests/samples';
-import type { HealthItem, RunReport } from '../../api/types.gen';
+import type { OverallStatus, RunReport } from '../../api/types.gen';
 import fixture from './fixture.json';
 import {
   byMissingData,
@@ -86,54 +86,23 @@ describe('checks that do not apply', () => {
   });
 });
 
-describe('a verdict without findings', () => {
-  const damaged: HealthItem = {
-    kind: 'truncated',
-    severity: 'critical',
-    count: 1,
-    message: '',
-    remedy: '',
-    nature: 'damage',
-    of_count: null,
-    action: '',
-    lost_bytes: 0,
-    examples: [],
-    effect: 'withheld',
-    affects: [],
-  };
-  const ofStatuses = (...statuses: ('passed' | 'cannot-tell' | 'not-applicable' | 'failed')[]) =>
-    groupedOutcomes(
-      statuses.map((status, at) => outcome({ rule: `r${at}`, status })),
-      here,
-    );
+describe('an advice without findings', () => {
+  const device = report.workers[0]?.devices ?? [];
+  const standing = (state: OverallStatus['state']): OverallStatus => ({ state, message: 'So.' });
 
-  const device = (health: HealthItem[] = []) => ({
-    devices: report.workers[0]?.devices ?? [],
-    health,
-  });
-
-  it('is "CPU only" for an undamaged trace without a device', () => {
-    const outcomes = ofStatuses('passed', 'cannot-tell', 'cannot-tell');
-    expect(emptyReason(outcomes, { devices: [], health: [] })).toBe('cpu-only');
-    expect(emptyReason(outcomes, { devices: [], health: [damaged] })).toBe('inconclusive');
-  });
-
-  it('is "healthy" if most checks ran', () => {
-    expect(emptyReason(ofStatuses('passed', 'passed', 'cannot-tell'), device())).toBe('healthy');
-    expect(emptyReason(ofStatuses('passed', 'not-applicable', 'not-applicable'), device())).toBe(
-      'healthy',
-    );
-  });
-
-  it('is "inconclusive" if most checks did not run, one failed, or the trace is damaged', () => {
-    expect(emptyReason(ofStatuses('passed', 'cannot-tell', 'cannot-tell'), device())).toBe(
+  it('is what the server says of the trace', () => {
+    expect(emptyReason({ devices: device, standing: standing('healthy') })).toBe('healthy');
+    expect(emptyReason({ devices: [], standing: standing('healthy') })).toBe('healthy');
+    expect(emptyReason({ devices: device, standing: standing('cannot-tell') })).toBe(
       'inconclusive',
     );
-    expect(emptyReason(ofStatuses('passed', 'passed', 'failed'), device())).toBe('inconclusive');
-    expect(emptyReason(ofStatuses('passed', 'passed'), device([damaged]))).toBe('inconclusive');
+    expect(emptyReason({ devices: device, standing: standing('not-applicable') })).toBe(
+      'nothing-applicable',
+    );
   });
 
-  it('is "empty" if no check applies', () => {
-    expect(emptyReason(ofStatuses('not-applicable'), device())).toBe('nothing-applicable');
+  it('is "CPU only" where it is inconclusive without a device', () => {
+    expect(emptyReason({ devices: [], standing: standing('cannot-tell') })).toBe('cpu-only');
+    expect(emptyReason({ devices: [], standing: null })).toBe('cpu-only');
   });
 });

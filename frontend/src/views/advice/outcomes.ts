@@ -87,19 +87,14 @@ export function countedUnder(outcome: Outcome, findings: readonly Outcome[]): re
 
 export type EmptyReason = 'healthy' | 'cpu-only' | 'inconclusive' | 'nothing-applicable';
 
-type Recorded = Pick<WorkerReport, 'devices' | 'health'>;
-
-/** The meaning of an advice without findings: healthy only if enough checks could run. */
-export function emptyReason(outcomes: GroupedOutcomes, { devices, health }: Recorded): EmptyReason {
-  const { passed, ruledOut, inconclusive, failed } = outcomes;
-  const ranCount = passed.length + ruledOut.length;
-  if (ranCount + inconclusive.length + failed.length === 0) return 'nothing-applicable';
-  const isDoubtful = passed.some((outcome) => outcome.doubts.length > 0);
-  if (isDoubtful || failed.length > 0 || health.some((item) => item.severity === 'critical')) {
-    return 'inconclusive';
-  }
-  if (devices.length === 0) return 'cpu-only';
-  return ranCount >= inconclusive.length ? 'healthy' : 'inconclusive';
+/** The page of an advice without findings, by the overall status of the trace. */
+export function emptyReason({
+  devices,
+  standing,
+}: Pick<WorkerReport, 'devices' | 'standing'>): EmptyReason {
+  if (standing?.state === 'healthy') return 'healthy';
+  if (standing?.state === 'not-applicable') return 'nothing-applicable';
+  return devices.length === 0 ? 'cpu-only' : 'inconclusive';
 }
 
 export interface MissingData {
