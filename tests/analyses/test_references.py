@@ -154,3 +154,20 @@ def test_references_say_what_where_and_when() -> None:
     assert event_references.device_event(trace, 0) == EventReference(
         name="gemm", track="GPU 2 stream 9", start_ns=20 * US, duration_ns=30 * US, event=2
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_users"),
+    [
+        ("train.py(42): forward", True),
+        ("models/transformers.py(3): forward", True),
+        ("transformers/models/llama.py(3): forward", False),
+        ("diffusers\\unet.py(3): forward", False),
+        ("/opt/lib/python3.10/site-packages/mine/net.py(3): forward", False),
+        ("torch/nn/modules/linear.py(3): forward", False),
+        ("contextlib.py(75): inner", False),
+        ("<__array_function__ internals>(2): dot", False),
+    ],
+)
+def test_a_file_of_a_library_is_not_the_users(name: str, *, is_users: bool) -> None:
+    assert event_references.is_users_file(name) == is_users

@@ -1064,6 +1064,7 @@ export interface Column {
   unit: 'bytes' | 'bytes/s' | 'code' | 'count' | 'ns' | 'share' | 'text';
   help: string;
   hidden: boolean; // True for a column that is hidden at first.
+  group: string; // Whose time or memory it is, with which the label begins.
 }
 
 /** A collective, identified by one of its members: stable while more files are read. */

@@ -8,6 +8,7 @@ export const column = (key: string, label: string, unit: Column['unit'], help = 
   unit,
   help,
   hidden: false,
+  group: '',
 });
 
 /** A table that the page builds itself, from cells by column, in their order. */

@@ -9,6 +9,7 @@ const column = (key: string, unit: Column['unit']): Column => ({
   unit,
   help: '',
   hidden: false,
+  group: '',
 });
 const columns = [column('name', 'text'), column('total', 'ns'), column('part', 'share')];
 

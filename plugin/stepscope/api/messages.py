@@ -259,6 +259,8 @@ class Column(msgspec.Struct, frozen=True):
     help: str
     hidden: bool = False
     """True for a column that is hidden at first."""
+    group: str = ""
+    """Whose time or memory it is, with which the label begins: `Host`, `GPU`; empty: no group."""
 
 
 class Table(Response, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ describe('the advice of one trace', () => {
     const finding = outcome({ fix, locations, evidence, events, claim: claim(1e6) });
     const { container } = renderInPage(<Advice report={runReport([finding])} {...here} />);
     const text = container.querySelector('.finding-body')?.textContent ?? '';
-    const parts = ['Do less.', 'In your code', 'Measured', 'Reads'];
+    const parts = ['Do less.', 'Source lines', 'Measured', 'Reads'];
     const all = [...parts, 'Worst events', 'How this was estimated', '1 caveat', 'Dismiss'];
     const positions = all.map((part) => text.indexOf(part));
     expect(positions).toEqual([...positions].sort((a, b) => a - b));

@@ -141,7 +141,7 @@ function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): React
   if (lines.length === 0) return null;
   return (
     <section>
-      <h4>In your code</h4>
+      <h4>Source lines</h4>
       <ul className="stack-list">
         {lines.map((line) => (
           <li key={`${line.path}:${line.line}`}>

@@ -77,7 +77,7 @@ The GPU waits.
 | --- | --- | --- | --- | --- |
 | \`void gemm<float>(int)\` | thread 1 | 1.500 ms | 69.0 ms |  |
 
-**In your code:** \`train.py:12 (step)\`, \`loss.py\`
+**Source lines:** \`train.py:12 (step)\`, \`loss.py\`
 
 **Fix:** Use workers.
 

@@ -116,7 +116,7 @@ export function findingMarkdown(outcome: Outcome, context: MarkdownContext): str
     ...outcome.tables.map(evidenceTable),
     table(['Worst events', 'Track', 'At', 'Duration', 'Detail'], events),
     outcome.locations.length > 0
-      ? `**In your code:** ${outcome.locations.map(lineOfCode).join(', ')}`
+      ? `**Source lines:** ${outcome.locations.map(lineOfCode).join(', ')}`
       : '',
     fix ? `**Fix:** ${fix.summary}` : '',
     fix ? fenced(fix.code, fix.language) : '',

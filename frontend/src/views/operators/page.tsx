@@ -8,11 +8,9 @@ import { TablePage } from '../table_page';
 import type { PageProps } from '../view';
 import { OperatorRow } from './details';
 
-/** The name of the device in the columns: `GPU self` → `GPU`. */
-export function deviceOf(table: Table): string {
-  const column = table.columns.find(({ key }) => key === 'device_self_ns');
-  return column?.label.replace(/ self$/, '') ?? 'device';
-}
+/** The name of the device in the columns: `GPU`. */
+export const deviceOf = (table: Table): string =>
+  table.columns.find(({ key }) => key === 'device_self_ns')?.group || 'device';
 
 function columnLabel(table: Table, key: string): string | undefined {
   return table.columns.find((column) => column.key === key)?.label;
@@ -21,7 +19,7 @@ function columnLabel(table: Table, key: string): string | undefined {
 /** Device time in kernels that use matrix units, over the shown rows. */
 function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
   const { table, rows } = shown;
-  const label = columnLabel(table, 'matrix_unit_self_share')?.replace(/ self$/, '');
+  const label = columnLabel(table, 'matrix_unit_self_share')?.replace(/^.* on /, '');
   if (label === undefined) return null;
   let [used, unknown, whole] = [0, 0, 0];
   for (const at of rows) {
@@ -33,7 +31,7 @@ function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
   }
   return (
     <UseBar
-      label={`${label}s`}
+      label={label}
       of={`of ${deviceOf(table)} time`}
       usedNs={used}
       untoldNs={unknown}

@@ -141,8 +141,14 @@ export function OverviewReport(props: Props): ReactNode {
   const hasDevices = overview.devices.length > 0;
   const charts: Charts = { mean: useRef(null), steps: useRef(null), devices: useRef(null) };
   const pictures = picturesOf(props, charts);
+  const whole = step.count > 0 ? 'step' : 'window';
   const operators = (
-    <TopList title="Top operators" view="operators" rows={overview.top_operators} />
+    <TopList
+      title="Top operators"
+      note={`${hasDevices ? overview.device_label : 'host'} self time, % of the ${whole}`}
+      view="operators"
+      rows={overview.top_operators}
+    />
   );
   return (
     <>
@@ -175,8 +181,18 @@ export function OverviewReport(props: Props): ReactNode {
         {hasDevices && (
           <div className="overview-lists">
             {operators}
-            <TopList title="Top kernels" view="kernels" rows={overview.top_kernels} />
-            <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
+            <TopList
+              title="Top kernels"
+              note="total time, % of kernel time"
+              view="kernels"
+              rows={overview.top_kernels}
+            />
+            <TopList
+              title="Longest gaps"
+              note={`% of the ${step.count > 0 ? 'mean step' : 'window'}`}
+              view={null}
+              rows={overview.longest_gaps}
+            />
           </div>
         )}
         <HealthSummary items={overview.health} />

@@ -11,6 +11,8 @@ import { Icon } from '../../widgets/icon';
 
 interface Props {
   readonly title: string;
+  /** The time of the rows, and the whole of their fractions. */
+  readonly note: string;
   /** The view with all rows. */
   readonly view: string | null;
   readonly rows: readonly TopRow[];
@@ -44,11 +46,12 @@ function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }
 }
 
 /** The largest rows with links. */
-export function TopList({ title, view, rows }: Props): ReactNode {
+export function TopList({ title, note, view, rows }: Props): ReactNode {
   return (
     <Card
       className="top"
       title={title}
+      note={rows.length > 0 ? note : undefined}
       actions={
         view &&
         rows.length > 0 && (

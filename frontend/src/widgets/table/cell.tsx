@@ -26,14 +26,18 @@ interface Props {
   /** The value of a full bar. */
   readonly scale: number;
   readonly isActive: boolean;
+  /** Whether a group of columns begins here. */
+  readonly startsGroup?: boolean;
   /** Replaces the value in the tooltip. */
   readonly title?: string | undefined;
   readonly look?: CellLook | undefined;
 }
 
-function classOf({ column, isActive, look }: Props): string {
+function classOf({ column, isActive, startsGroup, look }: Props): string {
   const kind = isNumeric(column.unit) ? 'number' : column.unit === 'code' ? 'mono' : '';
-  return [kind, isActive && 'cell-active', look?.className].filter(Boolean).join(' ');
+  return [kind, isActive && 'cell-active', startsGroup && 'group-start', look?.className]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** `/home/me/train.py(12): step;…` → `train.py(12): step ‹ …`: file names without folders. */

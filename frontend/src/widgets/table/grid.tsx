@@ -17,7 +17,7 @@ import { copyWithToast } from '../toast';
 import { Cell, type Look } from './cell';
 import { CellMenu, type Entry } from './cell_menu';
 import { cellText, columnText, conditionText, rowText } from './copying';
-import { Head } from './head';
+import { Head, startsGroup } from './head';
 import { cellOf, type Rows, shareScale, sumOf, wholeName } from './rows';
 import { useVirtualRows } from './virtual_rows';
 import { type ColumnWidths, usualWidth } from './widths';
@@ -271,6 +271,7 @@ export function Grid(props: Props): ReactNode {
                     value={cellOf(table, column.key, at)}
                     scale={column.unit === 'share' ? shareScale(table, column.key) : 0}
                     isActive={index === current && column_at === columnAt}
+                    startsGroup={startsGroup(columns, column_at)}
                     title={column_at === 0 ? wholeName(table, at) : undefined}
                     look={look?.cell?.(column, at)}
                   />

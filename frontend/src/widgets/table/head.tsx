@@ -52,6 +52,47 @@ interface Props {
   readonly resize: (key: string, px: number | null) => void;
 }
 
+const classOf = (columns: readonly Column[], at: number): string =>
+  [isNumeric(columns[at]?.unit ?? 'text') && 'number', startsGroup(columns, at) && 'group-start']
+    .filter(Boolean)
+    .join(' ');
+
+/** Whether a column is the first of its group, or the first after one. */
+export const startsGroup = (columns: readonly Column[], at: number): boolean =>
+  at > 0 && columns[at]?.group !== columns[at - 1]?.group;
+
+/** The groups above the columns; screen readers read them in the columns' labels. */
+function Groups({ columns }: Pick<Props, 'columns'>): ReactNode {
+  const starts = columns.flatMap((_, at) => (at === 0 || startsGroup(columns, at) ? [at] : []));
+  if (columns.every(({ group }) => group === '')) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: without a tabIndex nothing in this row takes the focus
+    <tr className="head-groups" aria-hidden="true">
+      {starts.map((start, index) => (
+        <th
+          key={start}
+          colSpan={(starts[index + 1] ?? columns.length) - start}
+          className={start > 0 ? 'group-start' : ''}
+        >
+          {columns[start]?.group}
+        </th>
+      ))}
+    </tr>
+  );
+}
+
+/** A label without its group, which is above it. */
+function Label({ column: { group, label } }: { readonly column: Column }): ReactNode {
+  if (group === '' || !label.startsWith(`${group} `)) return <span>{label}</span>;
+  const rest = label.slice(group.length + 1);
+  return (
+    <span>
+      <span className="visually-hidden">{group} </span>
+      {/^p\d/.test(rest) ? rest : rest.charAt(0).toUpperCase() + rest.slice(1)}
+    </span>
+  );
+}
+
 export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
   const onKeyDown = (event: KeyboardEvent, column: Column): void => {
     const step = { ArrowLeft: -KEY_STEP_PX, ArrowRight: KEY_STEP_PX }[event.key];
@@ -62,6 +103,7 @@ export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
   };
   return (
     <thead>
+      <Groups columns={columns} />
       <tr aria-rowindex={1}>
         {columns.map((column, at) => (
           <th
@@ -69,7 +111,7 @@ export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
             scope="col"
             aria-colindex={at + 1}
             aria-sort={ariaSort(sort, column.key)}
-            className={isNumeric(column.unit) ? 'number' : ''}
+            className={classOf(columns, at)}
             onKeyDown={(event) => onKeyDown(event, column)}
           >
             <button
@@ -77,7 +119,7 @@ export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
               title={`${column.help}\nAlt+← and Alt+→ change the width.`}
               onClick={() => onSort(cycledSort(sort, column.key, isNumeric(column.unit)))}
             >
-              <span>{column.label}</span>
+              <Label column={column} />
               <span className="sort-mark">
                 <Icon name="down" size={13} />
               </span>

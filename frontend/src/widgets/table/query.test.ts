@@ -9,6 +9,7 @@ const column = (key: string, label: string, unit: Column['unit']): Column => ({
   unit,
   help: '',
   hidden: false,
+  group: '',
 });
 
 const table: Table = {

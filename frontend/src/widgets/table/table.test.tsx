@@ -18,6 +18,7 @@ const column = (key: string, unit: Column['unit'], hidden = false): Column => ({
   unit,
   help: `About ${key}`,
   hidden,
+  group: '',
 });
 
 const table: Table = {
@@ -328,5 +329,36 @@ describe('shares of the rows', () => {
       [2, 90_000],
       [0, 5000],
     ]);
+  });
+});
+
+describe('groups of columns', () => {
+  const [name, calls, total, ...others] = table.columns;
+  if (!name || !calls || !total) throw new Error('the table has these columns');
+  const grouped: Table = {
+    ...table,
+    columns: [
+      name,
+      calls,
+      { ...total, key: 'total', label: 'GPU total', group: 'GPU' },
+      ...others.map((other) => ({ ...other, label: `Host ${other.key}`, group: 'Host' })),
+    ],
+  };
+
+  it('are above them, and in their names for screen readers', () => {
+    renderInPage(
+      <DataTable table={grouped} name="g" label="G" traceName={['run']} isStale={false} />,
+    );
+    const head = document.querySelector('.head-groups');
+    const groups = [...(head?.querySelectorAll('th') ?? [])].map((cell) => cell.textContent);
+    expect(groups).toEqual(['', 'GPU', 'Host']);
+    expect(head?.getAttribute('aria-hidden')).toBe('true');
+    expect(screen.getByRole('columnheader', { name: /^GPU Total/ })).toBeTruthy();
+    expect(screen.getByRole('columnheader', { name: /^Host Part/ })).toBeTruthy();
+  });
+
+  it('are not there without groups', () => {
+    show();
+    expect(document.querySelector('.head-groups')).toBeNull();
   });
 });

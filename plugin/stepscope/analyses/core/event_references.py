@@ -20,6 +20,7 @@ FOREIGN_PREFIXES = (
     "<built-in",
     "<frozen",
     "<string>",
+    "<__array_function__",
     "nn.Module:",
     "torch/",
     "torch\\",
@@ -51,6 +52,32 @@ FOREIGN_PREFIXES = (
     "typing_extensions.py",
     "Python GC",
 )
+MODEL_LIBRARIES = (
+    "apex/",
+    "bitsandbytes/",
+    "deepspeed/",
+    "detectron2/",
+    "dgl/",
+    "diffusers/",
+    "einops/",
+    "fairseq/",
+    "flash_attn/",
+    "megatron/",
+    "mmcv/",
+    "mmengine/",
+    "peft/",
+    "pkg_resources/",
+    "sentence_transformers/",
+    "setuptools/",
+    "timm/",
+    "torch_geometric/",
+    "transformers/",
+    "trl/",
+    "ultralytics/",
+    "vllm/",
+    "xformers/",
+)
+"""Libraries of models: findings name their lines, but they are not the user's files."""
 FOREIGN_PARTS = (
     "site-packages/",
     "site-packages\\",
@@ -126,6 +153,11 @@ def is_user_code(frame: str) -> bool:
     path = frame.partition("(")[0].replace("\\", "/")
     stem = path.removeprefix("./").partition("/")[0].removesuffix(".py")
     return stem not in sys.stdlib_module_names
+
+
+def is_users_file(frame: str) -> bool:
+    """Return whether a Python frame is in a file of the user, not in a library's."""
+    return is_user_code(frame) and not frame.replace("\\", "/").startswith(MODEL_LIBRARIES)
 
 
 @computed

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.data_loading import LOADING
-from stepscope.analyses.core.event_references import is_user_code
+from stepscope.analyses.core.event_references import is_users_file
 from stepscope.analyses.core.group_statistics import sums, sums_where
 from stepscope.analyses.core.links import enclosing_call, links
 from stepscope.analyses.flames.flame_tree import CODES, FlameTree
@@ -160,7 +160,7 @@ def _device_kinds(events: pd.DataFrame) -> NDArray[np.int8]:
 def _python_kind(name: str) -> int:
     if TORCH_MODULE.match(name):
         return CODES["module"]
-    return CODES["user" if is_user_code(name) else "python"]
+    return CODES["user" if is_users_file(name) else "python"]
 
 
 Phase = Literal["all", "forward", "backward", "rerun"]

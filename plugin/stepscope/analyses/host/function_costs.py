@@ -12,7 +12,7 @@ import pandas as pd
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost
-from stepscope.analyses.core.event_references import is_user_code
+from stepscope.analyses.core.event_references import is_users_file
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.host.host_call_tree import Flame, host_flame, host_tree
 from stepscope.analyses.host.library_detection import FRAME, library_of
@@ -76,7 +76,7 @@ def function_costs(trace: Trace) -> pd.DataFrame:
         "line": [int(match["line"]) for match in rows_matched],
         "function": [match["function"] for match in rows_matched],
         "library": [library_of(text) for text in texts],
-        "is_users": [is_user_code(text) for text in texts],
+        "is_users": [is_users_file(text) for text in texts],
         **{column: values[rows] for column, values in columns.items()},
     }
     return to_frame(SCHEMA, table, "-host_total_ns", "file", "line", "function")

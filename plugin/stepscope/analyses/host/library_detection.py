@@ -21,7 +21,7 @@ from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.call_paths import python_nesting
 from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
 from stepscope.analyses.core.data_loading import data_loading
-from stepscope.analyses.core.event_references import is_user_code, user_calls
+from stepscope.analyses.core.event_references import is_users_file, user_calls
 from stepscope.analyses.core.host_activity import main_thread, main_thread_stacks
 from stepscope.analyses.core.window import window
 from stepscope.dialects import ANNOTATION_NAME
@@ -136,7 +136,7 @@ def library_of(frame: str) -> str | None:
     package = TORCH if frame.startswith("nn.Module: ") else _package(frame)
     if package in (TORCH, *NAMED):
         return package
-    return USER if is_user_code(frame) else OTHER
+    return USER if is_users_file(frame) else OTHER
 
 
 def _named_in(frame: str) -> str | None:

@@ -11,6 +11,7 @@ from stepscope.analyses.devices.kernel_table import Grouping as Kernels
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.operators.operator_table import Grouping as Operators
 from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import cells
@@ -26,7 +27,8 @@ OPERATOR_SUMS = (
     "device_self_ns",
     "device_self_share",
 )
-KERNEL_SUMS = ("call_count", "total_ns", "kernel_share", "no_occupancy_count", "window_share")
+KERNEL_SUMS = ("call_count", "total_ns", "kernel_share", "no_occupancy_count")
+"""Not fractions of the window, in which kernels overlap."""
 NO_OPERATORS = (
     "The trace has no operators: it was recorded without ProfilerActivity.CPU, or the recorded code"
     " ran outside torch. Use profile(activities=[ProfilerActivity.CPU, ...])."
@@ -39,6 +41,15 @@ NO_KERNELS = (
     " profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."
 )
 CALLS = Column("call_count", "Calls", "count", "Number of calls.")
+HOST_MEMORY = (
+    Column("host_self_bytes", "Host memory", "bytes", "Host memory allocated less freed."),
+)
+WORK = (
+    Column(
+        "flops", "FLOPs", "count", "Floating-point operations without nested calls, from shapes."
+    ),
+    Column("data_types", "Types", "text", "Data types of its operands."),
+)
 NO_SHAPES = "Needs profile(record_shapes=True)."
 
 
@@ -52,12 +63,13 @@ def operators_table(trace: Trace, group: str = "name") -> Table:
     _require(group, OPERATOR_GROUPS)
     table = operator_table(trace, cast("Operators", group))
     has_device = bool(len(trace.device_events))
+    device = trace.dialect.device
     columns = [
         *_operator_identity(group),
         CALLS,
-        *(_operator_device_columns(trace) if has_device else ()),
-        *_host_columns(),
-        *_work_columns(trace, table),
+        *(_in_group(device, _operator_device_columns(trace, table)) if has_device else ()),
+        *_in_group("Host", _host_columns(trace, table)),
+        *_with_values(WORK, table),
     ]
     return Table(
         columns=tuple(columns),
@@ -134,7 +146,16 @@ def _operator_identity(group: str) -> list[Column]:
     return columns
 
 
-def _host_columns() -> list[Column]:
+def _in_group(group: str, columns: Iterable[Column]) -> Iterable[Column]:
+    return (structs.replace(column, group=group) for column in columns)
+
+
+def _whole(trace: Trace) -> str:
+    """Return the whole of fractions of the window: `step`, or `window` without steps."""
+    return "step" if step_breakdown(trace).step_count else "window"
+
+
+def _host_columns(trace: Trace, table: pd.DataFrame) -> list[Column]:
     nested = "Recursive calls of a name count twice, as in key_averages()."
     return [
         Column("host_self_ns", "Host self", "ns", "Host time without nested calls."),
@@ -143,26 +164,27 @@ def _host_columns() -> list[Column]:
         ),
         Column(
             "host_self_share",
-            "Host share",
+            f"Host self of {_whole(trace)}",
             "share",
             "Host self time as a fraction of the window, and so of the mean step; above 100 % where"
             " several threads run concurrently.",
         ),
         Column(
             "host_total_share",
-            "Host total share",
+            f"Host total of {_whole(trace)}",
             "share",
             "Host total time as a fraction of the window; overlaps with nested calls.",
             hidden=True,
         ),
-        Column("host_mean_ns", "Mean", "ns", "Mean host total per call."),
-        Column("host_p50_ns", "p50", "ns", "Median host total per call."),
-        Column("host_p95_ns", "p95", "ns", "95th percentile of the host total per call."),
-        Column("host_max_ns", "Max", "ns", "Host total of the longest call.", hidden=True),
+        Column("host_mean_ns", "Host mean", "ns", "Mean host total per call."),
+        Column("host_p50_ns", "Host p50", "ns", "Median host total per call."),
+        Column("host_p95_ns", "Host p95", "ns", "95th percentile of the host total per call."),
+        Column("host_max_ns", "Host max", "ns", "Host total of the longest call.", hidden=True),
+        *_with_values(HOST_MEMORY, table),
     ]
 
 
-def _operator_device_columns(trace: Trace) -> list[Column]:
+def _operator_device_columns(trace: Trace, table: pd.DataFrame) -> list[Column]:
     device, unit = trace.dialect.device, trace.dialect.matrix_unit
     columns = [
         Column(
@@ -179,19 +201,26 @@ def _operator_device_columns(trace: Trace) -> list[Column]:
         ),
         Column(
             "device_self_share",
-            f"{device} share",
+            f"{device} self of {_whole(trace)}",
             "share",
             f"{device} self time as a fraction of the window, and so of the mean step; above 100 %"
             " where streams overlap.",
         ),
         Column(
             "device_total_share",
-            f"{device} total share",
+            f"{device} total of {_whole(trace)}",
             "share",
             f"{device} total time as a fraction of the window; overlaps with nested calls.",
             hidden=True,
         ),
     ]
+    memory = Column(
+        "device_self_bytes",
+        f"{device} memory",
+        "bytes",
+        f"{device} memory allocated less freed, without nested calls.",
+    )
+    columns += _with_values((memory,), table)
     if trace.dialect.matrix_unit_kernel is None:
         return columns
     return [
@@ -205,13 +234,13 @@ def _operator_device_columns(trace: Trace) -> list[Column]:
         ),
         Column(
             "matrix_unit_self_share",
-            f"{unit} self",
+            f"{device} self on {unit}s",
             "share",
             f"Fraction of its {device} self time in kernels that use {unit}s, by their names.",
         ),
         Column(
             "matrix_unit_total_share",
-            f"{unit} total",
+            f"{device} total on {unit}s",
             "share",
             f"Fraction of its {device} total time in kernels that use {unit}s.",
             hidden=True,
@@ -219,28 +248,13 @@ def _operator_device_columns(trace: Trace) -> list[Column]:
     ]
 
 
-def _work_columns(trace: Trace, table: pd.DataFrame) -> Iterable[Column]:
-    """Yield columns of memory and arithmetic that have values."""
-    device = trace.dialect.device
-    columns = (
-        Column("host_self_bytes", "Host memory", "bytes", "Host memory allocated less freed."),
-        Column(
-            "device_self_bytes",
-            f"{device} memory",
-            "bytes",
-            f"{device} memory allocated less freed, without nested calls.",
-        ),
-        Column(
-            "flops",
-            "FLOPs",
-            "count",
-            "Floating-point operations without nested calls, from shapes.",
-        ),
-        Column("data_types", "Types", "text", "Data types of its operands."),
-    )
-    for column in columns:
-        if table[column.key].notna().any():
-            yield structs.replace(column, hidden=True)
+def _with_values(columns: Iterable[Column], table: pd.DataFrame) -> list[Column]:
+    """Return the columns that have values, hidden at first."""
+    return [
+        structs.replace(column, hidden=True)
+        for column in columns
+        if table[column.key].notna().any()
+    ]
 
 
 def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
@@ -250,10 +264,12 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
         yield from _launch_columns(trace)
     yield Column("call_count", "Calls", "count", "Number of runs.")
     yield Column("total_ns", "Total", "ns", "Sum of its durations.")
-    yield Column("kernel_share", "Share", "share", "Fraction of the durations of all kernels.")
+    yield Column(
+        "kernel_share", "Of kernel time", "share", "Fraction of the durations of all kernels."
+    )
     yield Column(
         "window_share",
-        "Of step",
+        f"Of {_whole(trace)}",
         "share",
         "Fraction of the window, and so of the mean step; the sum passes 100 % with overlap.",
     )
