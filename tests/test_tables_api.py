@@ -89,6 +89,28 @@ def test_the_first_rows_are_those_of_the_order_that_is_asked_for(
     assert first.values["start_ns"] == [200_000, 10_200_000]
 
 
+def test_a_search_covers_all_rows_and_the_count_is_of_all(
+    client: flask.testing.FlaskClient,
+) -> None:
+    whole = _table(client, "host-calls")
+    assert whole.match_count is None
+    names = [str(name) for name in whole.values["name"]]
+    assert "aten::mm" in names
+    cut = _table(client, "host-calls?limit=1&search=ATEN%3A%3AMM")
+    assert cut.values["name"] == ["aten::mm"]
+    assert (cut.row_count, cut.match_count) == (1, names.count("aten::mm"))
+    assert cut.all_row_count == len(names)
+    none = _table(client, "host-calls?search=nowhere")
+    assert (none.row_count, none.match_count, none.empty) == (0, 0, "")
+
+
+def test_a_search_reads_cells_as_they_are_shown(client: flask.testing.FlaskClient) -> None:
+    kernels = _table(client, "kernel-events?search=kernel&limit=1")
+    assert (kernels.row_count, kernels.match_count) == (1, 4), "the kind is a code in the frame"
+    ordered = _table(client, "kernel-events?search=gemm&sort=start_ns&limit=1")
+    assert ordered.values["start_ns"] == [30_200_000]
+
+
 def test_a_table_is_of_the_time_that_is_asked_for(client: flask.testing.FlaskClient) -> None:
     second = _table(client, "kernel-events?start_ns=10000000&end_ns=20000000")
     assert second.values["start_ns"] == [10_200_000]

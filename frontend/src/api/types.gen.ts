@@ -48,15 +48,15 @@ export interface Gets {
   'runs/{run}/share': [{ most_bytes?: number }, ArrayBuffer];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
-  'runs/{run}/tables/clock-alignment': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/graph-kernels': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/graph-operators': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/matched-collectives': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/outlier-ranks': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/ranks': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/representative-ranks': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/stragglers': [{ sort?: string; descending?: boolean; limit?: number }, Table];
-  'runs/{run}/tables/trends': [{ sort?: string; descending?: boolean; limit?: number }, Table];
+  'runs/{run}/tables/clock-alignment': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/graph-kernels': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/graph-operators': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/matched-collectives': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/outlier-ranks': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/ranks': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/representative-ranks': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/stragglers': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/trends': [TablesClockAlignmentQuery, Table];
   'traces/{trace}/timeline/tracks': [object, Timeline];
   'traces/{trace}/timeline/names': [object, TimelineNames];
   'traces/{trace}/timeline/tiles': [{ level: number; tile: number; tracks?: string }, ArrayBuffer];
@@ -242,6 +242,14 @@ export interface TablesQuery {
   sort?: string;
   descending?: boolean;
   limit?: number;
+  search?: string;
+}
+
+export interface TablesClockAlignmentQuery {
+  sort?: string;
+  descending?: boolean;
+  limit?: number;
+  search?: string;
 }
 
 export interface TimelineSlicesQuery { start_ns: number; end_ns: number; track: number; limit?: number; }
@@ -1052,6 +1060,7 @@ export interface Table {
   total_ns: number; // Denominator of the share columns.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  match_count: number | null; // Number of rows that match the request's search.
   sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
   meaning: string; // Subject of a row and purpose of the table.
@@ -1340,6 +1349,7 @@ export interface MemoryHolders {
   total_ns: number; // Denominator of the share columns.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  match_count: number | null; // Number of rows that match the request's search.
   sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
   meaning: string; // Subject of a row and purpose of the table.
@@ -1367,6 +1377,7 @@ export interface MemoryAllocations {
   total_ns: number; // Denominator of the share columns.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  match_count: number | null; // Number of rows that match the request's search.
   sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
   meaning: string; // Subject of a row and purpose of the table.
@@ -1463,6 +1474,7 @@ export interface Modules {
   total_ns: number; // Denominator of the share columns.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  match_count: number | null; // Number of rows that match the request's search.
   sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
   meaning: string; // Subject of a row and purpose of the table.
@@ -1645,6 +1657,7 @@ export interface QueryRows {
   total_ns: number; // Denominator of the share columns.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
+  match_count: number | null; // Number of rows that match the request's search.
   sums: string[]; // Keys of columns whose sum over rows is a total.
   title: string;
   meaning: string; // Subject of a row and purpose of the table.

@@ -28,6 +28,7 @@ export const tableOf = (
   total_ns: 0,
   empty: '',
   all_row_count: null,
+  match_count: null,
   sums: [],
   title: '',
   meaning: '',

@@ -280,6 +280,8 @@ class Table(Response, frozen=True, kw_only=True):
     """Why the table has no rows, and the code that records them."""
     all_row_count: int | None = None
     """Number of all rows, where only the first by `sort` are sent; null: all are sent."""
+    match_count: int | None = None
+    """Number of rows that match the request's search; null: without a search."""
     sums: tuple[str, ...] = ()
     """Keys of columns whose sum over rows is a total."""
     title: str = ""

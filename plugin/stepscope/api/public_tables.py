@@ -5,7 +5,7 @@ suffix by unit.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -75,11 +75,13 @@ BY_UNIT: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class RowOrder:
-    """Order of a table's rows, and the limit of sent rows."""
+    """Order of a table's rows, the text that they contain, and the limit of sent rows."""
 
     key: str = ""
     is_descending: bool = True
     limit: int = DEFAULT_LIMIT
+    search: str = ""
+    """Text in any column of texts, ignoring case; empty: all rows."""
 
     def rows(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """Return the indices of the sent rows; missing values come last in both directions."""
@@ -105,6 +107,9 @@ def shown_table(
     """
     columns = columns_of(table)
     frame = with_whole_ids(frame.reset_index(drop=True), table.schema)
+    all_row_count = len(frame)
+    if words := order.search.strip().lower():
+        frame = frame[_contains(frame, columns, words)].reset_index(drop=True)
     rows = frame.iloc[order.rows(frame)]
     return Table(
         columns=columns,
@@ -112,11 +117,24 @@ def shown_table(
         values={column.key: cells(rows[column.key], column.unit) for column in columns},
         sort=order.key,
         total_ns=window(trace).device_duration_ns if trace is not None else 0,
-        empty="" if len(frame) else f"This trace has no such rows. {table.meaning}",
-        all_row_count=len(frame),
+        empty="" if all_row_count else f"This trace has no such rows. {table.meaning}",
+        all_row_count=all_row_count,
+        match_count=len(frame) if words else None,
         title=table.title,
         meaning=table.meaning,
     )
+
+
+def _contains(frame: pd.DataFrame, columns: Iterable[Column], words: str) -> NDArray[np.bool_]:
+    """Return whether each row has a text, in lower case, in a column of texts."""
+    has = np.zeros(len(frame), dtype=bool)
+    for column in columns:
+        if column.unit in WORDY:
+            codes, values = pd.factorize(frame[column.key])
+            texts = cells(pd.Series(values), column.unit)
+            hits = np.array([*(words in str(text).lower() for text in texts), False])
+            has |= hits[codes]  # a missing value has the code -1
+    return has
 
 
 def _comparable(values: pd.Series) -> pd.Series:

@@ -84,7 +84,11 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
             title: ({ time_ns }) => quantityExact(time_ns, 'ns'),
             cell: ({ time_ns }) => duration(time_ns),
           },
-          { label: 'Fraction', isNumber: true, cell: (line) => share(line.share) },
+          {
+            label: step.count > 0 ? 'Of the step' : 'Of the window',
+            isNumber: true,
+            cell: (line) => share(line.share),
+          },
           {
             label: `Potential saving${of}`,
             isNumber: true,

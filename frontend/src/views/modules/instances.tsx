@@ -39,6 +39,12 @@ import {
 import { TreeGrid } from './tree_grid';
 import { Work } from './work';
 
+/** Headings of fractions, but of the device. */
+const SHARE_NAMES: Readonly<Partial<Record<Kind, string>>> = {
+  host: 'Of host time',
+  memory: 'Of memory',
+};
+
 interface LinksProps {
   readonly table: Modules;
   readonly at: number;
@@ -338,6 +344,7 @@ export function Instances(props: ModulesProps): ReactNode {
           hits={matches?.hits ?? null}
           shareOf={(at) => (total > 0 ? value(at) / total : 0)}
           shareLabel={`${measureLabel}, of all modules`}
+          shareName={SHARE_NAMES[kind] ?? `Of ${table.device_label} time`}
           isOpen={(at) => matches !== null || isOpen(tree, open, at)}
           onTurn={(at, opens, deep) => setFlipped(withToggled(tree, open, { at, opens, deep }))}
           onSort={(next) => go({ sort: next }, 'replace')}

@@ -31,6 +31,8 @@ interface Props {
   /** The fraction of the measure of the icicle, and its name. */
   readonly shareOf: (at: number) => number;
   readonly shareLabel: string;
+  /** The heading of its column: `Of GPU time`. */
+  readonly shareName: string;
   readonly isOpen: (at: number) => boolean;
   readonly onTurn: (at: number, opens: boolean, deep: boolean) => void;
   readonly onSort: (sort: Sort | null) => void;
@@ -174,7 +176,7 @@ export function TreeGrid(props: Props): ReactNode {
           <tr aria-rowindex={1}>
             {header(table.columns[0] as Column)}
             <th scope="col" className="number tree-share" title={props.shareLabel}>
-              Fraction
+              {props.shareName}
             </th>
             {columns.map(header)}
           </tr>

@@ -3,13 +3,13 @@ import type { ReactNode } from 'react';
 import { useNarrowing, useRunQuery, useStaticQuery, useTraceQuery } from '../../api/queries';
 import type { Table, TableInfo, TablesQuery } from '../../api/types.gen';
 import { count } from '../../core/format';
-import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { withOptions } from '../../state/option';
 import { Button } from '../../widgets/button';
 import { Failure } from '../../widgets/failure';
 import { Loaded } from '../../widgets/loaded';
 import { DataTable } from '../../widgets/table';
+import { serverText } from '../../widgets/table/query';
 import type { PageProps } from '../view';
 import { QUERY, TableList } from './list';
 import { QueryPanel } from './query';
@@ -19,15 +19,26 @@ const DEFAULT_TABLE = 'steps';
 /** Most rows of a response. */
 const MOST_ROWS = 200_000;
 
-const isCut = (table: Table | undefined): boolean =>
-  table !== undefined && (table.all_row_count ?? 0) > table.row_count;
+/** Whether there are more rows, or matches of a search, than the server sent. */
+const isCut = ({ all_row_count, match_count, row_count }: Table): boolean =>
+  (match_count ?? all_row_count ?? 0) > row_count;
 
-/** The server sorts if it does not send all rows. */
-function orderOf(
-  sort: Sort | null,
-  table: Table | undefined,
-): Partial<Pick<TablesQuery, 'sort' | 'descending'>> {
-  return sort && isCut(table) ? { sort: sort.key, descending: sort.descending } : {};
+type Rows = Partial<Pick<TablesQuery, 'sort' | 'descending' | 'search' | 'limit'>>;
+
+/**
+ * The server sorts and searches if it does not send all rows. It searches texts; for other searches it sends as many
+ * rows as it can.
+ */
+function useRows(table: Table | undefined): Rows {
+  const { sort, search: typed } = useNavigation().location;
+  const search = typed.trim();
+  if (!table || !isCut(table)) return {};
+  const text = serverText(table, search);
+  return {
+    ...(sort && { sort: sort.key, descending: sort.descending }),
+    ...(text !== null && { search: text }),
+    ...(search !== '' && { limit: MOST_ROWS }),
+  };
 }
 
 /** The limit of rows: the default, or the maximum. */
@@ -97,32 +108,26 @@ function Shown({ info, selection, query }: ShownProps & { readonly query: AnyQue
 
 function TraceTable(props: ShownProps): ReactNode {
   const { info, selection } = props;
-  const { location } = useNavigation();
   const narrowing = useNarrowing(selection.span.trace);
   const { start_ns, end_ns } = narrowing ?? {};
   const limit = useLimit();
   const { name } = info;
-  const first = useTraceQuery(
-    selection.span.trace,
-    'tables/{name}',
-    { name, start_ns, end_ns, limit },
-    { enabled: narrowing !== undefined },
-  );
-  const order = orderOf(location.sort, first.data);
-  const sorted = useTraceQuery(
-    selection.span.trace,
-    'tables/{name}',
-    { name, start_ns, end_ns, limit, ...order },
-    { enabled: narrowing !== undefined && order.sort !== undefined },
-  );
-  return <Shown {...props} query={order.sort === undefined ? first : sorted} />;
+  const parameters = { name, start_ns, end_ns, limit };
+  const enabled = narrowing !== undefined;
+  const { trace } = selection.span;
+  const first = useTraceQuery(trace, 'tables/{name}', parameters, { enabled });
+  const rows = useRows(first.data);
+  const query = useTraceQuery(trace, 'tables/{name}', { ...parameters, ...rows }, { enabled });
+  return <Shown {...props} query={query} />;
 }
 
 function RunTable(props: ShownProps): ReactNode {
   const { info, selection } = props;
   // The server lists the tables of a run that there are.
   const path = `runs/{run}/tables/${info.name}` as 'runs/{run}/tables/ranks';
-  return <Shown {...props} query={useRunQuery(selection.run, path, { limit: useLimit() })} />;
+  const limit = useLimit();
+  const rows = useRows(useRunQuery(selection.run, path, { limit }).data);
+  return <Shown {...props} query={useRunQuery(selection.run, path, { limit, ...rows })} />;
 }
 
 function Query({ selection }: PageProps): ReactNode {

@@ -65,6 +65,18 @@ describe('the tables', () => {
     await waitFor(() => expect(last()?.parameters).toMatchObject({ limit: 200_000 }));
   });
 
+  it('are searched on the server if only the first rows were sent', async () => {
+    const options = { table: 'kernel-events' };
+    const { unmount } = renderInPage(<Page selection={selection} />, { options, search: 'gemm' });
+    await waitFor(() =>
+      expect(last()?.parameters).toMatchObject({ search: 'gemm', limit: 200_000 }),
+    );
+    unmount();
+    renderInPage(<Page selection={selection} />, { options, search: 'duration:>1ms' });
+    await waitFor(() => expect(last()?.parameters).toMatchObject({ limit: 200_000 }));
+    expect(last()?.parameters).not.toHaveProperty('search');
+  });
+
   it('of a run are requested from the run', async () => {
     renderInPage(<Page selection={selection} />, { options: { table: 'ranks' } });
     await waitFor(() => expect(last()?.path).toBe('runs/{run}/tables/ranks'));

@@ -160,7 +160,12 @@ function Toolbar(toolbar: ToolbarProps): ReactNode {
   const { table, label } = props;
   const { location, go } = useNavigation();
   const count = (
-    <RowCount shown={shown.rows.length} all={table.row_count} whole={table.all_row_count} />
+    <RowCount
+      shown={shown.rows.length}
+      all={table.row_count}
+      whole={table.all_row_count}
+      matches={table.match_count}
+    />
   );
   return (
     <ViewHeader title={label} note={count}>
@@ -284,7 +289,8 @@ function FilledTable(props: Props): ReactNode {
 /** A table of the API with search, sorting, grouping, column selection and export. */
 export function DataTable(props: Props): ReactNode {
   const { table, label } = props;
-  if (table.row_count > 0) return <FilledTable {...props} key={table.group} />;
+  const isSearched = table.match_count !== null && table.match_count !== undefined;
+  if (table.row_count > 0 || isSearched) return <FilledTable {...props} key={table.group} />;
   return (
     <div className="page">
       <ViewHeader title={label}>{props.tools}</ViewHeader>

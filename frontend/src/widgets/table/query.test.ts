@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Column, Table } from '../../api/types.gen';
-import { exampleOf, queryOf } from './query';
+import { exampleOf, queryOf, serverText } from './query';
 import { missesOf, orderedRows, shownRows } from './rows';
 
 const column = (key: string, label: string, unit: Column['unit']): Column => ({
@@ -39,6 +39,7 @@ const table: Table = {
   total_ns: 0,
   empty: '',
   all_row_count: null,
+  match_count: null,
   sums: [],
   title: '',
   meaning: '',
@@ -99,5 +100,19 @@ describe('a search', () => {
     expect(exampleOf(without('call_count'))).toBe('mean:>1ms');
     expect(exampleOf({ ...table, columns: table.columns.slice(0, 2) })).toBeUndefined();
     expect(queryOf(table, exampleOf(table) ?? '').kind).toBe('rows');
+  });
+
+  it.each([
+    ['gemm', 'gemm'],
+    ['void at', 'void at'],
+    ['name:gemm calls:>1', 'gemm'],
+    ['name:"void at"', 'void at'],
+    ['calls:>1 gemm', 'gemm'],
+    ['calls:>1', null],
+    ['/gemm|conv/', null],
+    ['/gemm/ name:conv', 'conv'],
+    ['', null],
+  ])('%j has a text that the server searches', (search, text) => {
+    expect(serverText(table, search)).toBe(text);
   });
 });

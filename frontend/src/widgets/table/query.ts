@@ -152,6 +152,26 @@ function conditionOf(table: Table, part: string): Condition | string | null {
     : wordsCondition(column, requested);
 }
 
+const REGEX = /^\/.+\/[a-z]*$/s;
+
+/**
+ * A text that all rows of a search contain, for the server to search in all rows of a table; null: there is none, or the
+ * search has only conditions that the page tests.
+ */
+export function serverText(table: Table, search: string): string | null {
+  const words: string[] = [];
+  const ofColumns: string[] = [];
+  for (const part of search.match(PART) ?? []) {
+    const [, prefix = '', value = ''] = PREFIXED.exec(part) ?? [];
+    const column = prefix === '' ? undefined : columnNamed(table, prefix);
+    if (!column) words.push(part);
+    else if (!holdsNumbers(table, column) && !isList(column)) ofColumns.push(unquoted(value));
+  }
+  const isOneText = ofColumns.length === 0 && words.join(' ').length === search.trim().length;
+  const text = isOneText ? search.trim() : words.map(unquoted).join(' ');
+  return [text, ...ofColumns].find((one) => one !== '' && !REGEX.test(one)) ?? null;
+}
+
 export function queryOf(table: Table, search: string): Query {
   const conditions: Condition[] = [];
   const words: string[] = [];

@@ -44,6 +44,7 @@ const table: Table = {
   total_ns: 100_000,
   empty: '',
   all_row_count: null,
+  match_count: null,
   sums: ['calls', 'total'],
   title: '',
   meaning: '',
@@ -307,17 +308,35 @@ describe('columns', () => {
 });
 
 describe('a table of which only the first rows were sent', () => {
-  it('says how many there are', () => {
-    renderInPage(
+  const says = (patch: Partial<Table>, search = ''): string | null | undefined => {
+    const { unmount } = renderInPage(
       <DataTable
-        table={{ ...table, all_row_count: 12_345 }}
+        table={{ ...table, all_row_count: 12_345, ...patch }}
         name="x"
         label="X"
         traceName={[]}
         isStale={false}
       />,
+      { search },
     );
-    expect(screen.getByText('4 rows, the first of 12,345 in this order')).toBeTruthy();
+    const words = document.querySelector('.row-count')?.textContent;
+    unmount();
+    return words;
+  };
+
+  it('says how many there are', () => {
+    expect(says({})).toBe('4 of 12,345 rows, the first in this order');
+  });
+
+  it('says whether the search covers all of them', () => {
+    expect(says({}, 'conv')).toBe('1 of 12,345 rows: only the first 4 in this order are searched');
+    expect(says({ match_count: 4 }, 'aten')).toBe('3 of 12,345 rows');
+    expect(says({ match_count: 900 }, 'aten')).toBe('3 of 12,345 rows: the first of 900 matches');
+  });
+
+  it('keeps its search where nothing matches', () => {
+    const none = { row_count: 0, values: {}, match_count: 0 };
+    expect(says(none, 'nowhere')).toBe('0 of 12,345 rows');
   });
 });
 

@@ -162,13 +162,25 @@ interface CountProps {
   readonly all: number;
   /** The number of rows on the server, if it sent only the first ones. */
   readonly whole?: number | null;
+  /** The number of rows on the server that match the search, if it searched them. */
+  readonly matches?: number | null;
 }
 
-export function RowCount({ shown, all, whole = null }: CountProps): ReactNode {
-  const of = shown === all ? plural(all, 'row') : `${count(shown)} of ${plural(all, 'row')}`;
+/** The number of rows shown, of all rows: `12 of 4,310 rows`. */
+function countWords({ shown, all, whole = null, matches = null }: CountProps): string {
+  const total = whole ?? all;
+  const of = shown === total ? plural(total, 'row') : `${count(shown)} of ${plural(total, 'row')}`;
+  if (matches !== null) return matches > all ? `${of}: the first of ${count(matches)} matches` : of;
+  if (total <= all) return of;
+  return shown === all
+    ? `${of}, the first in this order`
+    : `${of}: only the first ${count(all)} in this order are searched`;
+}
+
+export function RowCount(props: CountProps): ReactNode {
   return (
     <span className="row-count muted" role="status">
-      {whole !== null && whole > all ? `${of}, the first of ${count(whole)} in this order` : of}
+      {countWords(props)}
     </span>
   );
 }

@@ -38,6 +38,8 @@ class TableQuery(TimeRangeQuery, frozen=True, kw_only=True):
     """Whether the largest come first."""
     limit: RowCount = DEFAULT_LIMIT
     """Maximum number of rows."""
+    search: str = ""
+    """Text in any column of texts, ignoring case; empty: all rows."""
 
 
 class RunTableQuery(RunQuery, frozen=True, kw_only=True):
@@ -49,6 +51,8 @@ class RunTableQuery(RunQuery, frozen=True, kw_only=True):
     """Whether the largest come first."""
     limit: RowCount = DEFAULT_LIMIT
     """Maximum number of rows."""
+    search: str = ""
+    """Text in any column of texts, ignoring case; empty: all rows."""
 
 
 class TableInfo(msgspec.Struct, frozen=True):
@@ -106,7 +110,12 @@ def _of_run(table: RunTable[Any]) -> Callable[[Mapping[str, Group[Any]], RunTabl
 
 
 def _order(query: TableQuery | RunTableQuery) -> RowOrder:
-    return RowOrder(key=query.sort, is_descending=query.descending, limit=query.limit)
+    return RowOrder(
+        key=query.sort,
+        is_descending=query.descending,
+        limit=query.limit,
+        search=query.search,
+    )
 
 
 def _run_tables() -> tuple[Endpoint, ...]:
