@@ -217,8 +217,7 @@ def test_the_verdict_of_a_run_names_what_costs_most_and_where() -> None:
     )
     report = advise(Run(name="run", workers=ranks(4)), [only_on("costly", costly, "w1", "w2")])
     assert report.verdict == (
-        "4 traces, step 1.00 ms; the DataLoader alone costs 225–300 µs of it"
-        " (ranks 1-2 of 4)."
+        "4 traces, step 1.00 ms; the DataLoader alone costs 225–300 µs of it (ranks 1-2 of 4)."
     )
 
 

@@ -339,7 +339,7 @@ def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> Non
     with pytest.raises(UnreadableError) as failed:
         readers.read(order, nothing, Stop())
     readers.close()
-    assert failed.value.message == "This needs more memory than the limit of 0.4 GiB."
+    assert failed.value.message == "This needs more memory than the limit of 384 MiB."
     assert failed.value.remedy == (
         "Raise the limit (--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps."
     )
@@ -363,8 +363,8 @@ def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -
     with pytest.raises(UnreadableError) as refused:
         readers.read(order, nothing, Stop())
     assert refused.value.message == (
-        "This contains about 100.0 GiB of JSON: it needs more than 30.0 GiB of memory,"
-        " but the limit is 1.0 GiB."
+        "This contains about 100 GiB of JSON: it needs more than 30.0 GiB of memory,"
+        " but the limit is 1.00 GiB."
     )
     assert "--memory 30G" in refused.value.remedy
 

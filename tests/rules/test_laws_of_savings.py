@@ -176,7 +176,7 @@ def test_what_only_two_fixes_save_together_counts_for_neither_and_is_stated() ->
     assert (first.net_high_ns, second.net_high_ns) == (0, 15_000)
     assert saved_ns(trace, [faster, without], worlds(trace)[0])[1] == 200_000
     assert "After the fixes of" not in first.method
-    assert second.method.endswith("After the fixes of rule-0, it saves up to 200 µs.")
+    assert second.method.endswith("After the fixes of rule-0, it saves at most 200 µs.")
 
 
 def test_a_removed_call_leaves_the_work_of_other_threads() -> None:

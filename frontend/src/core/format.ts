@@ -51,9 +51,9 @@ function scaleOf(value: number, scales: readonly Scale[]): Scale {
   return best;
 }
 
-/** A value in a unit, whole if it is a whole number of the smallest. */
+/** A value in a unit; of the smallest, a whole number. */
 const inScale = (value: number, { factor }: Scale): string =>
-  factor === 1 && Number.isInteger(value) ? String(value) : significant(value / factor);
+  factor === 1 ? value.toFixed(0) : significant(value / factor);
 
 function scaled(value: number, scales: readonly Scale[]): string {
   const scale = scaleOf(value, scales);

@@ -41,9 +41,9 @@ def _unit_of(value: float, units: _Units) -> tuple[float, str]:
 
 
 def _in_unit(value: float, unit_size: float) -> str:
-    """Return a value in a unit, whole if it is a whole number of the smallest."""
-    is_whole = unit_size == 1 and float(value).is_integer()
-    return f"{value:.0f}" if is_whole else significant(value / unit_size)
+    """Return a value in a unit; of the smallest, a whole number."""
+    is_whole = unit_size == 1 and math.isfinite(value)
+    return f"{_rounded(value, 0)}" if is_whole else significant(value / unit_size)
 
 
 def _scaled(value: float, units: _Units) -> str:

@@ -127,7 +127,7 @@ describe('the flame graph', () => {
     const link = screen.getByRole('link', { name: 'speedscope' }).getAttribute('href') ?? '';
     expect(decodeURIComponent(link)).toContain('thread=1%2F8');
     await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
-    expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
+    expect(await screen.findByText(/MiB on CPU at its peak/)).toBeTruthy();
     expect(screen.queryByRole('combobox', { name: 'Thread' })).toBeNull();
   });
 
