@@ -50,7 +50,7 @@ describe('the key of a request', () => {
       'traces/t/timeline/tiles?tracks=1%2C2&tile=0&level=3',
       'traces/t/timeline/tiles?level=3&tile=0',
     ],
-    ['traces/t/tables/steps?limit=5&sort=a&descending=true', 'traces/t/tables/steps'],
+    ['traces/t/tables/steps?limit=5&sort=a&search=b&descending=true', 'traces/t/tables/steps'],
     ['runs/r/tables/ranks?limit=5', 'runs/r/tables/ranks'],
     [
       'traces/t/operators/details?name=aten%3A%3Amm+a&label=',

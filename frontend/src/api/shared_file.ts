@@ -24,7 +24,7 @@ const IGNORED: Readonly<Record<string, readonly string[]>> = {
   'memory/allocations': ['sort', 'descending', 'search', 'limit'], // the page sorts and searches, too
 };
 const TABLE = /\/tables\/[^/]+$/;
-const OF_TABLES = ['sort', 'descending', 'limit'];
+const OF_TABLES = ['sort', 'descending', 'search', 'limit'];
 
 function ignoredIn(path: string): readonly string[] {
   if (TABLE.test(path)) return OF_TABLES;

@@ -31,7 +31,7 @@ IGNORED: Mapping[str, frozenset[str]] = {
     "memory/allocations": frozenset({"sort", "descending", "search", "limit"}),
 }
 """Parameters that a response of the file does not depend on, as in `shared_file.ts`."""
-OF_TABLES = frozenset({"sort", "descending", "limit"})
+OF_TABLES = frozenset({"sort", "descending", "search", "limit"})
 MOST_ROWS = 1000
 """Rows of a public table in a file."""
 DETAILED_ROWS = 25
