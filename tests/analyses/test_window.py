@@ -21,14 +21,14 @@ FRAME = ["python_function", "train.py(1): main", 1, 900]
     ("rows", "expected_us"),
     [
         ([STEP, NEXT, OPERATOR], (100, 200, 200, 2)),
-        ([STEP, NEXT, KERNEL], (100, 200, 220, 2)),
+        ([STEP, NEXT, KERNEL], (100, 200, 200, 2)),
         ([STEP, EARLY_KERNEL], (100, 150, 150, 1)),
         ([KERNEL, EARLY_KERNEL, OPERATOR], (20, 220, 220, 0)),
         ([OPERATOR, ANNOTATION, FRAME], (10, 310, 310, 0)),
         ([ANNOTATION, FRAME], (5, 505, 505, 0)),
         ([FRAME], (1, 901, 901, 0)),
     ],
-    ids=["steps", "work goes on", "work before", "device", "operators", "annotations", "frames"],
+    ids=["steps", "work that no step launched", "work before", "device", "operators", "annotations", "frames"],
 )
 def test_the_window_is_of_the_best_that_there_is(
     rows: list[Any], expected_us: tuple[int, int, int, int]
@@ -42,7 +42,7 @@ def test_the_window_is_of_the_best_that_there_is(
 
 def test_a_trace_of_nothing_that_counts_has_an_empty_window() -> None:
     found = window(trace_of([["overhead", "Buffer Flush", 5, 1]]))
-    assert (found.duration_ns, found.device_duration_ns, found.has_steps) == (0, 0, False)
+    assert (found.duration_ns, found.reference_ns, found.has_steps) == (0, 1, False)
 
 
 def test_figures_are_per_step_where_there_are_steps() -> None:
@@ -81,8 +81,11 @@ def test_a_last_step_that_was_cut_is_outside_as_it_is_in_the_breakdown() -> None
     assert broken.step_count == len(broken.duration_ns) == 2
 
 
-def test_shares_are_of_the_device_where_the_host_runs_a_step_ahead() -> None:
-    near = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 179))]))
-    ahead = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 281))]))
-    assert near.reference_ns == near.duration_ns == 200_000
-    assert ahead.reference_ns == ahead.device_duration_ns == 401_000
+def test_steps_sum_to_the_window_which_is_the_whole_of_shares() -> None:
+    near = trace_of([*launched(0, (20, 50)), *launched(1, (120, 179))])
+    ahead = trace_of([*launched(0, (20, 50)), *launched(1, (120, 281))])
+    gaps = trace_of([STEP, NEXT, ["user_annotation", "ProfilerStep#3", 230, 10]])
+    for trace, steps_us in ((near, [100, 199]), (ahead, [100, 301]), (gaps, [60, 70, 10])):
+        assert step_breakdown(trace).duration_ns.tolist() == [us * 1000 for us in steps_us]
+        assert window(trace).reference_ns == window(trace).duration_ns == sum(steps_us) * 1000
+        assert step_breakdown(trace).mean_ns == window(trace).per_step(window(trace).duration_ns)

@@ -406,6 +406,7 @@ export interface WorkerReport {
   record_next: RecordNext[]; // Data that was not recorded.
   profile_call: string;
   budget: BudgetLine[]; // Parts of the step's time, with the potential saving in each.
+  saving: PotentialSaving | null; // Potential saving of all findings together.
   standing: OverallStatus | null; // None if no rules ran.
   file: string; // The name of its file, without the folder.
   settings: RunSetting[]; // Settings of the run that the trace handler recorded.
@@ -490,6 +491,14 @@ export interface BudgetLine {
   recoverable_high_ns: number; // Potential saving of all findings in this part, each nanosecond counted once.
   rules: string[]; // The rules of these findings, ordered by saving.
   meaning: string; // Definition of the category.
+}
+
+/** Potential saving of all findings of a trace together: the sums of their net savings. */
+export interface PotentialSaving {
+  low_ns: number;
+  high_ns: number;
+  low_share: number; // The least as a fraction of the step.
+  high_share: number; // The most as a fraction of the step.
 }
 
 /** Overall result of all rules for a trace, with the numbers behind it. */
@@ -1017,7 +1026,7 @@ export interface Table {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   sums: string[]; // Keys of columns whose sum over rows is a total.
@@ -1094,7 +1103,7 @@ export interface FlameGraph {
   name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
   own: number[]; // Value without children, in `unit`.
   total: number[]; // Value with descendants (recursive calls count once), in `unit`.
-  calls: number[]; // Number of calls.
+  calls: number[]; // Number of calls, counted as in the view Operators.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
   waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
@@ -1138,7 +1147,7 @@ export interface FlameFunctions {
   name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
   own: number[]; // Value without children, in `unit`.
   total: number[]; // Value with descendants (recursive calls count once), in `unit`.
-  calls: number[]; // Number of calls.
+  calls: number[]; // Number of calls, counted as in the view Operators.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
   waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
@@ -1304,7 +1313,7 @@ export interface MemoryHolders {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   sums: string[]; // Keys of columns whose sum over rows is a total.
@@ -1331,7 +1340,7 @@ export interface MemoryAllocations {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   sums: string[]; // Keys of columns whose sum over rows is a total.
@@ -1427,7 +1436,7 @@ export interface Modules {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   sums: string[]; // Keys of columns whose sum over rows is a total.
@@ -1609,7 +1618,7 @@ export interface QueryRows {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   sums: string[]; // Keys of columns whose sum over rows is a total.
@@ -1647,10 +1656,11 @@ export interface Timeline {
   schema: number; // Version of the API's JSON.
   start_ns: number;
   end_ns: number; // End of the last slice, from the trace's first event.
+  window_ns: number; // Duration of the window, as in the Overview.
   names_count: number;
   tracks: TimelineTrack[];
   categories: TimelineCategory[]; // A slice's category code is an index of these.
-  steps: TimelineStep[];
+  steps: TimelineStep[]; // The complete steps.
   note: string; // Events that the tracks leave out, and why.
 }
 
@@ -1663,7 +1673,7 @@ export interface TimelineTrack {
   detail: string;
   row_count: number; // Rows of slices.
   event_count: number | null; // Number of events.
-  busy_ns: number | null; // Time with any slice.
+  busy_ns: number | null; // Time in the window with any slice.
   order: number; // Position among the tracks.
   unit: string; // Unit of a counter's values.
   is_open: boolean; // Whether it is expanded at first.

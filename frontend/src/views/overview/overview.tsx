@@ -76,7 +76,7 @@ function MeanStep({ overview, chart }: PartProps): ReactNode {
       title={hasSteps ? 'Mean step' : 'Recorded window'}
       note={
         hasSteps
-          ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)} of the host`
+          ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)}`
           : `${duration(window_ns)}; no ProfilerStep was recorded`
       }
     >
@@ -130,8 +130,14 @@ export function OverviewReport({ overview, run }: Props): ReactNode {
   const hasDevices = overview.devices.length > 0;
   const charts: Charts = { mean: useRef(null), steps: useRef(null), devices: useRef(null) };
   const pictures = picturesOf({ overview, run }, charts);
+  const ofWindow = step.count > 0 ? '% of all steps' : '% of the window';
   const operators = (
-    <TopList title="Top operators" view="operators" rows={overview.top_operators} />
+    <TopList
+      title="Top operators"
+      view="operators"
+      rows={overview.top_operators}
+      note={`self time, ${ofWindow}`}
+    />
   );
   return (
     <>
@@ -164,8 +170,18 @@ export function OverviewReport({ overview, run }: Props): ReactNode {
         {hasDevices && (
           <div className="overview-lists">
             {operators}
-            <TopList title="Top kernels" view="kernels" rows={overview.top_kernels} />
-            <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
+            <TopList
+              title="Top kernels"
+              view="kernels"
+              rows={overview.top_kernels}
+              note={`total, ${ofWindow}`}
+            />
+            <TopList
+              title="Longest gaps"
+              view={null}
+              rows={overview.longest_gaps}
+              note={step.count > 0 ? '% of the mean step' : ofWindow}
+            />
           </div>
         )}
         <HealthSummary items={overview.health} />

@@ -14,6 +14,8 @@ interface Props {
   /** The view with all rows. */
   readonly view: string | null;
   readonly rows: readonly TopRow[];
+  /** The quantity, and the whole of the percentages. */
+  readonly note: string;
 }
 
 /** The link of a row: its details in another view, or its time. */
@@ -44,11 +46,12 @@ function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }
 }
 
 /** The largest rows with links. */
-export function TopList({ title, view, rows }: Props): ReactNode {
+export function TopList({ title, view, rows, note }: Props): ReactNode {
   return (
     <Card
       className="top"
       title={title}
+      note={note}
       actions={
         view &&
         rows.length > 0 && (

@@ -70,7 +70,7 @@ def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
     report = DeviceReport(
         id=activity.device,
         name=_name(trace, activity.device),
-        busy_share=_share(intervals.duration_ns(activity.busy), window(trace).device_duration_ns),
+        busy_share=_share(intervals.duration_ns(activity.busy), window(trace).duration_ns),
         kernel_busy_share=_share(
             intervals.duration_ns(intervals.clip(activity.kernels, start_ns, end_ns)),
             end_ns - start_ns,
