@@ -21,14 +21,14 @@ FRAME = ["python_function", "train.py(1): main", 1, 900]
     ("rows", "expected_us"),
     [
         ([STEP, NEXT, OPERATOR], (100, 200, 200, 2)),
-        ([STEP, NEXT, KERNEL], (100, 200, 200, 2)),
+        ([STEP, NEXT, KERNEL], (100, 200, 220, 2)),
         ([STEP, EARLY_KERNEL], (100, 150, 150, 1)),
         ([KERNEL, EARLY_KERNEL, OPERATOR], (20, 220, 220, 0)),
         ([OPERATOR, ANNOTATION, FRAME], (10, 310, 310, 0)),
         ([ANNOTATION, FRAME], (5, 505, 505, 0)),
         ([FRAME], (1, 901, 901, 0)),
     ],
-    ids=["steps", "work that no step launched", "work before", "device", "operators", "annotations", "frames"],
+    ids=["steps", "work goes on", "work before", "device", "operators", "annotations", "frames"],
 )
 def test_the_window_is_of_the_best_that_there_is(
     rows: list[Any], expected_us: tuple[int, int, int, int]

@@ -27,7 +27,8 @@ class CompleteSteps:
 
     steps: pd.DataFrame
     work_end_ns: Ints
-    """End of the device work launched in each step; the host's end where that is later."""
+    """End of the device work launched in each step; the host's end where that is later. Where no
+    launch is known, the last step's is the end of all device work."""
     start_ns: Ints
     """Start of each step, after the device work of the step before."""
     end_ns: Ints
@@ -47,6 +48,8 @@ def complete_steps(trace: Trace) -> CompleteSteps:
         return CompleteSteps(steps=steps, work_end_ns=end, start_ns=end, end_ns=end)
     start = steps["start_ns"].to_numpy()
     work_end, work_count = _device_work(trace, start, end)
+    if len(trace.device_events) and not (links(trace).call_of_device_event >= 0).any():
+        work_end[-1] = trace.device_events["end_ns"].max()
     count = _complete_count(work_count)
     work_end_ns = np.maximum(end, work_end)[:count]
     until = np.maximum.accumulate(work_end_ns)
