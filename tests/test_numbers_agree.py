@@ -33,8 +33,6 @@ from waiting import until
 
 Values = Mapping[Any, float | str | None]
 NO_DATA = {"not-recorded", "not-found"}
-LARGE_BYTES = 500_000
-"""Size of a file from which its test is slow."""
 PER_STEP = 1
 """Rounding of a time per step, in ns."""
 EXACT = 1e-6
@@ -232,16 +230,27 @@ def operators(it: Shown, value: str, group: str = "name") -> Values:
 
 
 def flame_totals(it: Shown, measure: str) -> Values:
-    """Return the Flame graph's time of operators that do not call themselves.
+    """Return the Flame graph's time of operators whose calls nest, and not in one another.
 
-    Times of the others are summed over all their calls in Operators, as in `key_averages()`, and
-    counted once in the Flame graph, as both say.
+    Times of operators that call themselves are summed over all their calls in Operators, as in
+    `key_averages()`, and counted once in the Flame graph, as both say. A call that ends after the
+    start of a later one, but before its end, is drawn until that start.
     """
-    recursive = {row["name"] for row in it.sql(RECURSIVE)}
+    others = {row["name"] for row in (*it.sql(RECURSIVE), *it.sql(CROSSING))}
     totals = functions(it, measure, "operator", "total")
-    return {key: total for key, total in totals.items() if key[0] not in recursive}
+    return {key: total for key, total in totals.items() if key[0] not in others}
 
 
+CROSSING = """
+with calls as (
+    select name, thread, start_ns, end_ns from "host-calls"
+    union all select name, thread, start_ns, end_ns from "runtime-calls"
+    union all select name, thread, start_ns, end_ns from "python-calls"
+)
+select distinct a.name as name from calls a join calls b on a.thread = b.thread
+and a.start_ns < b.start_ns and b.start_ns < a.end_ns and a.end_ns < b.end_ns
+"""
+"""Names of calls that cross a later one."""
 RECURSIVE = """
 with recursive calls as (
     select row_number() over () - 1 as row, name, parent from "host-calls"
@@ -391,18 +400,14 @@ def module_functions(it: Shown, value: str) -> Values:
     return {(name,): of for name, of in zip(answer["names"], answer[value], strict=True)}
 
 
-LAST_WORK = " union all ".join(
-    f'select max(end_ns) as end_ns from "{table}"'
-    for table in (
-        "host-calls",
-        "runtime-calls",
-        "python-calls",
-        "device-events",
-        "device-annotation-events",
-        "synchronization-events",
-    )
+LAST_WORK = """
+select max(end_ns) as end_ns from (
+    select end_ns from "host-calls" union all select end_ns from "runtime-calls"
+    union all select end_ns from "python-calls" union all select end_ns from "device-events"
+    union all select end_ns from "device-annotation-events"
+    union all select end_ns from "synchronization-events"
 )
-LAST_WORK = f"select max(end_ns) as end_ns from ({LAST_WORK})"
+"""
 Read = Callable[[Shown], Values]
 SHOWN: dict[str, dict[str, Read]] = {
     "mean step, ns": {
@@ -750,15 +755,22 @@ SHOWN: dict[str, dict[str, Read]] = {
 }
 
 
-def real_traces() -> Iterator[Any]:
-    """Yield the real traces; large ones are slow."""
-    for name in shared_trace_names():
-        is_large = (SHARED_TRACES / name).stat().st_size > LARGE_BYTES
-        yield pytest.param(name, marks=[pytest.mark.slow] if is_large else [])
-
-
-TRACES = list(real_traces())
+TRACES = [pytest.param(name, marks=pytest.mark.slow) for name in shared_trace_names()]
+QUICK = (
+    "synthetic_dataloader/fault",
+    "masking/numpy",
+    "ranks/one_slow_rank",
+    "metrics/item_each_step",
+)
+"""Samples of a device, of stacks, of ranks, and of savings that differ without the profiler."""
 RUNS = sorted({path.parent for path in SAMPLE_LOGS.rglob("*.pt.trace.json.gz")})
+
+
+def samples() -> Iterator[Any]:
+    """Yield the folders of the samples; those that differ little from others are slow."""
+    for folder in RUNS:
+        name = folder.relative_to(SAMPLE_LOGS).as_posix()
+        yield pytest.param(folder, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
 
 
 def contradictions(it: Shown) -> list[str]:
@@ -814,7 +826,7 @@ def shown_in(folder: Path) -> Iterator[Shown]:
                 yield Shown(client, run, span["trace"])
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda path: path.relative_to(SAMPLE_LOGS).as_posix())
+@pytest.mark.parametrize("folder", list(samples()))
 def test_no_number_of_a_sample_contradicts_itself(folder: Path) -> None:
     for it in shown_in(folder):
         assert contradictions(it) == [], it.worker.file

@@ -220,13 +220,12 @@ def _spread(total_ns: int, weights: Sequence[int], room_ns: Ints) -> Ints:
 
     What exceeds it goes to the other parts with a weight, then to all.
     """
-    weight = np.array(weights, dtype=np.int64)
-    parts = np.zeros(len(weight), dtype=np.int64)
-    for share in (weight, np.where(weight > 0, room_ns, 0), room_ns):
-        rest_ns = min(total_ns, int(room_ns.sum())) - int(parts.sum())
-        left = np.minimum(share, room_ns - parts) if share is not weight else weight
-        parts = np.minimum(parts + whole_parts(left, rest_ns), room_ns)
-    return parts
+    weight, total_ns = np.array(weights, dtype=np.int64), min(total_ns, int(room_ns.sum()))
+    parts = np.minimum(whole_parts(weight, total_ns), room_ns)
+    for has_room in (weight > 0, weight >= 0):
+        room = np.where(has_room, room_ns - parts, 0)
+        parts = parts + whole_parts(room, min(total_ns - int(parts.sum()), int(room.sum())))
+    return np.asarray(parts)
 
 
 def _savings(findings: Sequence[ResolvedFinding], times: Intervals) -> dict[str, Saving]:

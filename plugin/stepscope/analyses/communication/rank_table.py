@@ -38,7 +38,8 @@ SCHEMA: Schema = (
            " communication."),
     Column("idle_ns", "float64", "ns", "Time per step in which its device is idle; NaN: no"
            " device."),
-    Column("transfer_ns", "float64", "ns", "The part of that without waiting; NaN: no match."),
+    Column("transfer_ns", "float64", "ns", "The part of that without waiting; where collectives do"
+           " not match, the sum of the others' shortest durations over the ranks; NaN: no match."),
     Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond their shortest"
            " duration over the ranks; at most its time in collectives."),
     Column("collective_count", "int64", "count", "Collectives of more than one rank."),
@@ -80,15 +81,22 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
 
 
 def _matched(run: RankRun, communication_ns: Floats) -> dict[str, Any]:
+    """Return transfer and waiting: all communication, where all of it is matched."""
     matches, count = run.matches, len(run.parts)
+    is_matched = matches.is_matched
+    trace_index = matches.trace_index[is_matched]
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
-    matched = np.bincount(matches.trace_index[matches.is_matched], minlength=count)
+    shortest_ns = matches.transfer_ns[matches.match[is_matched]]
+    least_ns = np.bincount(trace_index, shortest_ns, minlength=count) / steps
+    all_count = np.bincount(matches.trace_index, minlength=count)
+    matched = np.bincount(trace_index, minlength=count)
     wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
     wait_ns = np.where(matched > 0, np.minimum(wait, communication_ns), np.nan)
+    rest_ns = communication_ns - wait_ns
     return {
-        "transfer_ns": communication_ns - wait_ns,
+        "transfer_ns": np.where(matched == all_count, rest_ns, np.minimum(least_ns, rest_ns)),
         "wait_ns": wait_ns,
-        "collective_count": np.bincount(matches.trace_index, minlength=count),
+        "collective_count": all_count,
         "matched_count": matched,
     }
 

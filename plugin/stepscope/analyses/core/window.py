@@ -125,8 +125,9 @@ class Window:
 def window(trace: Trace) -> Window:
     """Return the window: from the first step's start to the end of the last complete step.
 
-    Its device's part ends with the device work that the steps launched. Without steps, from the device's first to its last event, as Nsight's `gpu_gaps`; without a
-    device, the extent of the operators, else of all calls.
+    Its device's part ends with the device work that the steps launched. Without steps, from the
+    device's first to its last event, as Nsight's `gpu_gaps`; without a device, the extent of the
+    operators, else of all calls.
     """
     complete = complete_steps(trace)
     if len(complete):

@@ -261,9 +261,7 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
         "Runs on the device in the whole trace; in a selected time, those launched in it.",
     )
     yield Column("total_ns", "Total", "ns", "Sum of its durations.")
-    yield Column(
-        "kernel_share", "Of kernels", "share", "Fraction of the durations of all kernels."
-    )
+    yield Column("kernel_share", "Of kernels", "share", "Fraction of the durations of all kernels.")
     yield Column(
         "window_share",
         "Of step",
