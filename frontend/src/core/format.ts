@@ -102,7 +102,7 @@ export const count = (value: number): string =>
 
 /** A fraction as a percentage: `33.4 %`. */
 export function share(value: number): string {
-  const percent = value * 100;
+  const percent = Math.abs(value - 1) < 1e-9 ? 100 : value * 100; // sums of fractions
   if (percent !== 0 && Math.abs(percent) < 0.01) return '< 0.01 %';
   if (percent >= 99.95 && percent < 100) return '> 99.9 %';
   if (percent === 0 || percent === 100) return `${percent} %`;

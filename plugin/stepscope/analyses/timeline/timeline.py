@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.window import Window, window
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.timeline.counters import counter_tracks, idle_track
 from stepscope.analyses.timeline.slice_categories import CODES, category_codes
@@ -95,7 +95,7 @@ def timeline(trace: Trace) -> Timeline:
 def _timeline(trace: Trace) -> Timeline:
     by_steps, steps = step_events(trace)
     parts = [*track_events(trace), by_steps]
-    given = [track for part in parts for track in _measured(part, window(trace))]
+    given = [track for part in parts for track in _measured(trace, part)]
     given.extend(_without_slices(trace, given))
     tracks, numbers = numbered(given)
     slices = sort_slices(
@@ -137,13 +137,18 @@ def _with_numbers(
 
 def _end_ns(trace: Trace, part: TrackEvents) -> int:
     """Return the end of a part's last slice that is not the span of the recording; 0: none."""
+    return int(part.end_ns[_is_work(trace, part)].max(initial=0))
+
+
+def _is_work(trace: Trace, part: TrackEvents) -> NDArray[np.bool_]:
+    """Return a mask of the events of a part that are not the span of the recording."""
     category, strings = trace.columns.category[part.events], trace.columns.strings
     codes = [code for code, text in enumerate(strings) if text == RECORDING_SPAN]
-    return int(part.end_ns[~np.isin(category, codes)].max(initial=0))
+    return ~np.isin(category, codes)
 
 
-def _measured(part: TrackEvents, span: Window) -> list[Track]:
-    """Return the tracks of a part with their counts, and their busy time in the window."""
+def _measured(trace: Trace, part: TrackEvents) -> list[Track]:
+    """Return the tracks of a part with their counts, and the busy time of work in the window."""
     if not part.tracks:
         return []
     count = len(part.tracks)
@@ -151,7 +156,8 @@ def _measured(part: TrackEvents, span: Window) -> list[Track]:
     order = np.argsort(narrow, kind="stable")
     counts = np.bincount(part.track, minlength=count)
     rows = row_counts(part.track, part.row)
-    rows_of_track = np.split(order, np.cumsum(counts)[:-1])
+    span, work = window(trace), _is_work(trace, part)
+    rows_of_track = [of[work[of]] for of in np.split(order, np.cumsum(counts)[:-1])]
     return [
         replace(
             track,
