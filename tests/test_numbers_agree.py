@@ -512,6 +512,16 @@ SHOWN: dict[str, dict[str, Read]] = {
             part["id"]: part["change"]["after"] for part in compare(it, "waterfall")
         },
     },
+    "a part of a step, ns": {
+        "Overview": lambda it: {
+            (step["number"], category["id"]): ns
+            for step in it.overview["steps"]
+            for category, ns in zip(it.overview["categories"], step["parts_ns"], strict=True)
+        },
+        "Tables: step-breakdown": lambda it: by(
+            it.table("step-breakdown"), ("number", "category"), "duration_ns"
+        ),
+    },
     "a part of the mean step, fraction": {
         "Overview": lambda it: {
             name: time_ns / it.step_ns
@@ -779,7 +789,7 @@ def contradictions(it: Shown) -> list[str]:
         f"{name}{f' of {key}' if key else ''}: {first}: {one}, {place}: {other}"
         for name, places in SHOWN.items()
         for first, place, key, one, other in compared(it, places)
-        if not agree(one, other)
+        if not agree(one, other, PER_STEP if name.endswith(", ns") else 0)
     ]
 
 
@@ -795,12 +805,11 @@ def compared(
                 yield shown_at, place, key, one, value
 
 
-def agree(one: float | str, other: float | str) -> bool:
+def agree(one: float | str, other: float | str, rounding: float) -> bool:
     """Return whether two values are equal, but for rounding."""
     if isinstance(one, str) or isinstance(other, str):
         return one == other
-    is_time = max(abs(one), abs(other)) > 1000
-    return abs(one - other) <= (PER_STEP if is_time else EXACT * max(1, abs(one)))
+    return abs(one - other) <= max(rounding, EXACT)
 
 
 def listing(client: flask.testing.FlaskClient) -> dict[str, Any]:
