@@ -246,11 +246,15 @@ with calls as (
     select name, thread, start_ns, end_ns from "host-calls"
     union all select name, thread, start_ns, end_ns from "runtime-calls"
     union all select name, thread, start_ns, end_ns from "python-calls"
+), apart as (
+    select name, start_ns + shift as begin, end_ns + shift as until from (
+        select *, dense_rank() over (order by thread) * 1000000000000000 as shift from calls
+    )
 )
-select distinct a.name as name from calls a join calls b on a.thread = b.thread
-and a.start_ns < b.start_ns and b.start_ns < a.end_ns and a.end_ns < b.end_ns
+select distinct a.name as name from apart a join apart b
+on a.begin < b.begin and b.begin < a.until and a.until < b.until
 """
-"""Names of calls that cross a later one."""
+"""Names of calls that cross a later one on their thread; threads are put apart in time."""
 RECURSIVE = """
 with recursive calls as (
     select row_number() over () - 1 as row, name, parent from "host-calls"

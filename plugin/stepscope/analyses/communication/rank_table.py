@@ -90,7 +90,7 @@ def _matched(run: RankRun, communication_ns: Floats) -> dict[str, Any]:
     least_ns = np.bincount(trace_index, shortest_ns, minlength=count) / steps
     all_count = np.bincount(matches.trace_index, minlength=count)
     matched = np.bincount(trace_index, minlength=count)
-    wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
+    wait = np.array([_wait_ns(*of) for of in zip(run.parts, run.waits, strict=True)]) / steps
     wait_ns = np.where(matched > 0, np.minimum(wait, communication_ns), np.nan)
     rest_ns = communication_ns - wait_ns
     return {
@@ -99,6 +99,12 @@ def _matched(run: RankRun, communication_ns: Floats) -> dict[str, Any]:
         "collective_count": all_count,
         "matched_count": matched,
     }
+
+
+def _wait_ns(part: RankSummary, waits: intervals.Intervals) -> int:
+    """Return a trace's waiting in its steps, in all."""
+    start_ns, end_ns = part.steps.start_ns, part.steps.start_ns + part.steps.duration_ns
+    return int(intervals.covered_ns(waits, start_ns, end_ns).sum())
 
 
 CLOCK_SCHEMA: Schema = (
