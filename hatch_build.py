@@ -34,6 +34,7 @@ ROOT_SOURCES = (
     "package-lock.json",
     "tsconfig.json",
     "vite.config.ts",
+    "vite.shared.config.ts",
     "scripts/speedscope.mjs",
 )
 REMEDY = (

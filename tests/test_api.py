@@ -298,9 +298,9 @@ def test_a_bug_is_logged_and_answered_without_a_traceback(
 def test_an_answer_that_the_client_holds_is_not_worked_out_again(log: Path) -> None:
     asked: list[str] = []
 
-    def overview(trace: Trace, query: Query) -> Overview:
+    def overview(trace: Trace, _: Query) -> Overview:
         asked.append(trace.id)
-        return overview_endpoint.details(trace, query)
+        return overview_endpoint.overview(trace)
 
     client = client_of(log, endpoints=[overview_by(overview)])
     path = f"/api/traces/{trace_of(client, 'good')}/overview"

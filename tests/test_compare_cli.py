@@ -1,6 +1,7 @@
 """`stepscope compare`: what it prints, of what, and with which exit status."""
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -63,9 +64,48 @@ def test_text_says_what_changed_within_the_width(log: Path, width: int) -> None:
     text = comparison_text.render(report, width=width)
     assert "before → after" in text
     assert "The step takes 2.00 ms more: 10.0 ms → 12.0 ms (+20.0 %), statistically" in text
+    assert "95 % confidence interval of the difference: +" in text
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert "\x1b[" in comparison_text.render(report, width=width, is_coloured=True)
+
+
+@pytest.fixture
+def other_device(tmp_path: Path) -> Path:
+    """Two runs of different devices, the second one slower."""
+    for name, factor in (("A100", 1.0), ("H100", 1.2)):
+        properties = [{"id": 0, "name": name}]
+        path = tmp_path / name / "worker0.1.pt.trace.json.gz"
+        write_trace(path, slowed(factor), deviceProperties=properties)
+    return tmp_path
+
+
+def test_what_is_not_comparable_is_neither_better_nor_worse(other_device: Path) -> None:
+    sides = other_device / "A100", other_device / "H100"
+    sentence = "The devices are different: A100 before, H100 after."
+    text = run(*sides).stdout
+    assert sentence in text
+    assert text.index("Not comparable") < text.index("The step: 10.0 ms → 12.0 ms, not comparable")
+    assert "slower" not in text
+    markdown = run(*sides, "--format", "markdown").stdout
+    assert f"> **Not comparable:** {sentence}" in markdown
+    assert "slower" not in markdown
+    report = report_of(run(*sides, "--format", "json"))
+    [found] = report.comparisons
+    assert (found.comparability.level, found.comparability.reasons) == (
+        "not-comparable",
+        (sentence,),
+    )
+    coloured = comparison_text.render(report, is_coloured=True)
+    assert not {"\x1b[31m", "\x1b[32m", "\x1b[1;32m"} & set(re.findall(r"\x1b\[[\d;]*m", coloured))
+
+
+def test_a_regression_cannot_be_excluded_of_what_is_not_comparable(other_device: Path) -> None:
+    sides = other_device / "A100", other_device / "H100"
+    found = run(*sides, "--fail-on-regression", "5")
+    assert found.exit_code == 2
+    assert "A100 and H100 are not comparable: The devices are different" in found.stderr
+    assert run(*sides).exit_code == 0
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])

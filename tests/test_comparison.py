@@ -15,6 +15,12 @@ from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.base.findings import Evidence, Link, Outcome
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
+from stepscope.comparison.likeness import (
+    SAME_MODEL,
+    OperatorProfile,
+    likeness,
+    operator_profile,
+)
 from stepscope.comparison.messages import Comparison, Row
 from stepscope.comparison.operator_changes import (
     device_rows,
@@ -24,6 +30,7 @@ from stepscope.comparison.operator_changes import (
 )
 from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import MOST_SAMPLES, batched, side_samples
+from stepscope.comparison.significance import confidence_interval
 from stepscope.model.trace import Trace, trace_from_columns
 from stepscope.render.comparison_phrases import row_name
 
@@ -210,7 +217,8 @@ def test_ranks_of_one_step_are_one_sample() -> None:
     assert (found.before.step_count, found.before.worker_count) == (6, 4)
     assert row(found.device_work, "gemm").calls.before == 2
     assert found.step.delta == 0
-    assert "There is 4 workers before and 1 worker after." in found.warnings
+    assert found.comparability.level == "with-care"
+    assert found.comparability.cautions == ("There are 4 workers before and 1 worker after.",)
 
 
 def _named(rows: list[tracebuild.Row], worker: str, span: str = "1", **metadata: Any) -> Trace:
@@ -239,25 +247,121 @@ def test_without_steps_nothing_is_told_from_noise() -> None:
     assert any("no steps before" in warning for warning in found.warnings)
 
 
-def test_other_conditions_are_warned_of() -> None:
-    before = _named(
-        loop([("aten::conv2d", "conv", 900, 1, [[32, 3, 8, 8], [4, 3, 3, 3]])]),
-        "w",
-        cuda_runtime_version=12040,
-        distributedInfo={"world_size": 2},
+CONVOLUTION = ("aten::conv2d", "conv", 900, 1, [[32, 3, 8, 8], [4, 3, 3, 3]])
+
+
+def test_other_conditions_ask_for_care() -> None:
+    before, after = (
+        _named(
+            loop([CONVOLUTION]),
+            "w",
+            cuda_runtime_version=version,
+            distributedInfo={"world_size": size},
+        )
+        for version, size in ((12040, 2), (12060, 4))
     )
-    after = _named(
-        loop([("aten::conv2d", "conv", 900, 1, [[64, 3, 8, 8], [4, 3, 3, 3]])]),
-        "w",
-        cuda_runtime_version=12060,
-        distributedInfo={"world_size": 4},
+    found = compared(before, after).comparability
+    assert (found.level, found.reasons, found.likeness) == ("with-care", (), 1)
+    assert found.cautions == (
+        "Cuda runtime version was 12040 and is 12060.",
+        "The number of ranks was 2 and is 4.",
     )
-    warnings = compared(before, after).warnings
-    assert "The cuda runtime version was 12040 and is 12060." in [
-        f"The {each[0].lower()}{each[1:]}" for each in warnings
+
+
+def test_steps_of_other_batches_are_not_comparable() -> None:
+    larger = ("aten::conv2d", "conv", 900, 1, [[64, 3, 8, 8], [4, 3, 3, 3]])
+    found = compared(trace_of(loop([CONVOLUTION])), trace_of(loop([larger])))
+    assert found.comparability.level == "not-comparable"
+    [reason] = found.comparability.reasons
+    assert reason.startswith("The batch size was 32 and is 64: compare the time per sample, ")
+
+
+def test_steps_of_other_devices_are_not_comparable() -> None:
+    before, after = (
+        _named(loop([MM, RELU]), "w", deviceProperties=[{"id": 0, "name": name}])
+        for name in ("A100", "H100")
+    )
+    found = compared(before, after)
+    assert found.comparability.level == "not-comparable"
+    assert found.comparability.reasons == ("The devices are different: A100 before, H100 after.",)
+    assert found.savings == ()
+    assert compared(before, before).comparability.level == "comparable"
+
+
+def test_steps_of_other_models_are_not_comparable() -> None:
+    other: list[tuple[Any, ...]] = [
+        (f"aten::{name}", name, 900, 2, []) for name in ("lstm", "sort", "embedding")
     ]
-    assert any(each.startswith("The batch size was 32 and is 64") for each in warnings)
-    assert "The number of ranks was 2 and is 4." in warnings
+    found = compared(BASE, trace_of(loop([*other, RELU]))).comparability
+    assert found.level == "not-comparable"
+    assert found.likeness is not None
+    assert found.likeness < SAME_MODEL
+    [reason] = found.reasons
+    assert reason.startswith("The models are different: ")
+
+
+def profile(**calls: float) -> OperatorProfile:
+    """A profile of operators, by calls per step."""
+    return OperatorProfile(
+        weights={name: float(np.log1p(count)) for name, count in calls.items()},
+        parameter_count=calls.get("AccumulateGrad", 0),
+        is_compiled="CompiledFunction" in calls,
+    )
+
+
+def test_likeness_is_of_the_operators_and_of_the_parameters() -> None:
+    one = profile(mm=3, relu=1, AccumulateGrad=4)
+    assert likeness(one, one) == 1
+    assert likeness(one, profile()) is None
+    assert likeness(one, profile(lstm=3)) == 0
+    more = profile(mm=3, relu=1, AccumulateGrad=8)
+    jaccard = np.log(4 * 2 * 5) / np.log(4 * 2 * 9)
+    assert likeness(one, more) == likeness(more, one) == pytest.approx(jaccard / 2)
+
+
+def test_a_compiled_model_is_alike_though_operators_are_replaced() -> None:
+    eager = profile(mm=3, AccumulateGrad=4, **{f"op{number}": 5 for number in range(20)})
+    compiled = profile(mm=3, AccumulateGrad=4, CompiledFunction=1)
+    found, reverse = likeness(eager, compiled), likeness(compiled, eager)
+    assert found is not None
+    assert found == reverse
+    assert found > 0.8
+
+
+SIBLINGS = (
+    ("batch_size/batch_128", "batch_size/batch_8"),
+    ("compiled/eager", "compiled/compiled"),
+    ("dataloader/no_workers", "dataloader/two_workers"),
+    ("metrics/item_each_step", "metrics/kept_as_tensors"),
+    ("optimizer/one_by_one", "optimizer/fused"),
+)
+
+
+@pytest.mark.parametrize(("before", "after"), SIBLINGS)
+def test_models_of_before_and_after_are_alike(before: str, after: str) -> None:
+    found = _sample_likeness(before, after)
+    assert found is not None
+    assert found >= SAME_MODEL
+
+
+def test_models_of_other_samples_are_not_alike() -> None:
+    found = _sample_likeness("good_practice/conv_training", "good_practice/transformer_inference")
+    assert found is not None
+    assert found < SAME_MODEL
+
+
+def _sample_likeness(*names: str) -> float | None:
+    runs = (stepscope.load(ROOT / "sample_logs" / name) for name in names)
+    return likeness(*(operator_profile([sample(run.workers[0])]) for run in runs))
+
+
+def test_the_interval_of_a_difference_is_that_of_welch() -> None:
+    """Means 9 and 13, standard error sqrt(1/3 + 5/6), 4.742 degrees of freedom: t = 2.613."""
+    found = confidence_interval(np.array([9.0, 8.0, 10.0]), np.array([12.0, 14.0, 11.0, 15.0]))
+    assert found is not None
+    assert found == pytest.approx((4 - 2.8226, 4 + 2.8226), abs=1e-3)
+    assert confidence_interval(np.array([9.0]), np.array([1.0, 2.0])) is None
+    assert confidence_interval(np.array([9.0, 9.0]), np.array([7.0, 7.0])) == (-2, -2)
 
 
 def test_many_steps_are_batched() -> None:

@@ -14,7 +14,7 @@ import tracebuild
 from loading import trace_of
 from logs import write_long_ago, write_trace
 from stepscope.api.app import create_app
-from stepscope.api.endpoints.comparison import ComparisonResult
+from stepscope.api.endpoints.comparison import Candidates, ComparisonResult
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.options import CatalogOptions
@@ -158,8 +158,29 @@ def test_other_devices_are_named_where_both_sides_name_theirs(
     turns.work()
     found = compared(client, "a", "b")
     assert found.after.devices == "Other GPU"
-    assert found.has_other_devices
-    assert not compared(client, "a", "a").has_other_devices
+    of = found.comparison.comparability
+    assert of.level == "not-comparable"
+    assert "Other GPU" in of.reasons[0]
+    assert "slower" not in found.status_labels.values()
+    assert compared(client, "a", "a").comparison.comparability.level == "comparable"
+
+
+def test_runs_to_compare_with_come_by_likeness(
+    client: flask.testing.FlaskClient, turns: InTurn
+) -> None:
+    turns.work()
+    known = ids(client)
+    response = client.get("/api/comparison/candidates", query_string={"run": known["b"]})
+    found = msgspec.json.decode(response.data, type=Candidates).candidates
+    assert [(each.run, each.is_same_model, each.likeness) for each in found] == [
+        (known["a"], True, 1.0)
+    ]
+    assert found[0].reason.startswith("100.0 % of the operators in common, device ")
+
+
+def test_before_the_run_is_read_there_are_no_candidates(client: flask.testing.FlaskClient) -> None:
+    response = client.get("/api/comparison/candidates", query_string={"run": ids(client)["b"]})
+    assert response.status_code == 409
 
 
 def test_a_side_that_is_being_read_says_so_and_half_a_side_counts_what_is_to_come(

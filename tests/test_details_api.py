@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
+import stepscope
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
 from stepscope.analyses.core.trace_cut import slice_trace
@@ -19,7 +21,7 @@ from stepscope.api.endpoints.kernels import OneKernel as Kernel
 from stepscope.api.endpoints.kernels import kernel_details
 from stepscope.api.endpoints.operators import OneOperator as Operator
 from stepscope.api.endpoints.operators import operator_details
-from stepscope.api.endpoints.overview import overview
+from stepscope.api.endpoints.overview import narrowed, overview
 from stepscope.api.name_details import (
     CallInstance,
     KernelLaunch,
@@ -28,6 +30,7 @@ from stepscope.api.name_details import (
     StepUse,
 )
 from stepscope.base.errors import MissingDataError, UnknownNameError
+from stepscope.base.formatting import duration
 
 pytestmark = pytest.mark.frames
 
@@ -326,6 +329,50 @@ def test_idle_causes_and_gaps_of_the_overview_lead_to_the_timeline() -> None:
         assert cause.end_ns is not None
         assert cause.gap_count >= 1
         assert any(start <= cause.start_ns < cause.end_ns <= end for start, end, _, _ in gaps)
+
+
+STEP_SAMPLES = ("synthetic_item_sync/fault", "dataloader/no_workers")
+
+
+@pytest.mark.parametrize("name", STEP_SAMPLES)
+def test_all_steps_together_are_the_overview_of_the_trace(name: str) -> None:
+    [trace] = stepscope.load(SAMPLES / name).workers
+    whole = overview(trace)
+    part = narrowed(trace, whole.steps[0].host_start_ns, whole.steps[-1].host_end_ns)
+    assert part.step == structs.replace(whole.step, unrecorded=None)
+    assert [cause.id for cause in part.idle] == [cause.id for cause in whole.idle]
+    for some, cause in zip(part.idle, whole.idle, strict=True):
+        assert some.idle_ns == pytest.approx(cause.idle_ns, abs=2)
+    assert [device.busy_share for device in part.devices] == pytest.approx(
+        [device.busy_share for device in whole.devices]
+    )
+    assert part.top_operators == whole.top_operators
+    assert part.longest_gaps == whole.longest_gaps
+
+
+@pytest.mark.parametrize("name", STEP_SAMPLES)
+def test_the_overview_of_a_step_has_the_figures_of_its_row(name: str) -> None:
+    [trace] = stepscope.load(SAMPLES / name).workers
+    whole = overview(trace)
+    row = whole.steps[2]
+    part = narrowed(trace, row.host_start_ns, row.host_end_ns)
+    assert (part.step.count, part.step.mean_ns) == (1, row.duration_ns)
+    assert tuple(part.step.breakdown_ns.values()) == row.parts_ns
+    assert part.steps == whole.steps
+    assert part.verdict.startswith(f"Step {row.number} takes {duration(row.duration_ns)}")
+    for device in part.devices:
+        idle_ns = sum(cause.idle_ns for cause in part.idle)
+        assert device.busy_share == pytest.approx(1 - idle_ns / row.duration_ns, abs=1e-6)
+        assert device.notes["memory_peak_bytes"] == "Of the whole trace."
+
+
+def test_a_time_without_a_whole_step_has_its_own_figures() -> None:
+    [trace] = stepscope.load(SAMPLES / STEP_SAMPLES[0]).workers
+    row = overview(trace).steps[2]
+    part = narrowed(trace, row.start_ns + 1_000_000, row.start_ns + 4_000_000)
+    assert (part.step.count, part.step.mean_ns) == (0, 3_000_000)
+    assert sum(part.step.breakdown_ns.values()) == 3_000_000
+    assert part.verdict.startswith("The selected 3.00 ms contain no whole step")
 
 
 def test_top_rows_name_what_their_details_are_asked_by() -> None:

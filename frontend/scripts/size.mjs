@@ -6,8 +6,8 @@ import { gzipSync } from 'node:zlib';
 
 const FIRST_VIEW_BYTES = 150_000;
 const ALL_BYTES = 450_000;
-/** Opened in a tab of its own. */
-const SPEEDSCOPE = 'speedscope';
+/** Opened in a tab of its own, and written into files by `stepscope share`. */
+const SEPARATE = ['speedscope', 'shared'];
 /** The views that a link without a view opens, of which the larger counts: of one run, and of several. */
 const LANDING_VIEWS = ['src/views/advice/page.tsx', 'src/views/runs/page.tsx'];
 
@@ -31,7 +31,7 @@ function filesOf(manifest, name, found = new Set()) {
 function everyFile(folder = built) {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (statSync(path).isDirectory()) return name === SPEEDSCOPE ? [] : everyFile(path);
+    if (statSync(path).isDirectory()) return SEPARATE.includes(name) ? [] : everyFile(path);
     return name === 'manifest.json' ? [] : [path.slice(built.length + 1)];
   });
 }

@@ -11,7 +11,7 @@ import {
   spanOf,
   unreadableRun,
 } from '../tests/states';
-import type { RunState, Runs } from './api/types.gen';
+import type { RunState, Runs, Span } from './api/types.gen';
 import { App } from './app';
 import { LANDING } from './state/location';
 import { views } from './views';
@@ -163,10 +163,11 @@ describe('runs', () => {
     answers['runs/done/advice'] = runReport([outcome({ title: 'A finding' })]);
     const { store } = renderInPage(<App />);
     expect(await screen.findByRole('button', { name: /A finding/ })).toBeTruthy();
-    expect(screen.getByText(/worker0\.1\.pt\.trace\.json: The file is empty/)).toBeTruthy();
+    expect(screen.queryByText(/The file is empty/)).toBeNull();
     store.write({ ...store.current(), run: 'broken' }, 'push');
     const failure = await screen.findByRole('alert');
     expect(within(failure).getByText(/Record it again/)).toBeTruthy();
+    expect(await screen.findByText(/worker0\.1\.pt\.trace\.json: The file is empty/)).toBeTruthy();
   });
 
   it('are not mixed up: an unknown one is called unknown', async () => {
@@ -272,6 +273,27 @@ describe('damage', () => {
     store.write({ ...store.current(), view: 'kernels' }, 'push');
     await screen.findByRole('alert');
     expect(screen.queryByRole('complementary', { name: 'Caution' })).toBeNull();
+  });
+});
+
+describe('the notice of damage', () => {
+  it('is closed for the file in its state, and returns for another one', async () => {
+    const file = (patch: Partial<Span>): RunState => ({
+      ...readyRun,
+      workers: [{ name: 'worker0', rank: 0, host: null, spans: [spanOf(patch)] }],
+    });
+    const item = health({ message: 'it ends early', effect: 'low', affects: ['operators'] });
+    answers['runs/done/advice'] = runReport([], { health: [item] });
+    const notice = { name: 'Caution' };
+    serve(file({ damage: 'warning' }));
+    const { unmount } = renderInPage(<App />, { view: 'operators' });
+    const caution = await screen.findByRole('complementary', notice);
+    await userEvent.click(within(caution).getByRole('button', { name: 'Close the notice' }));
+    expect(screen.queryByRole('complementary', notice)).toBeNull();
+    unmount();
+    serve(file({ damage: 'warning', file_bytes: 2_000_000 }));
+    renderInPage(<App />, { view: 'operators' });
+    expect(await screen.findByRole('complementary', notice)).toBeTruthy();
   });
 });
 

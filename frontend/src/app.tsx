@@ -4,12 +4,14 @@ import { useRuns } from './api/queries';
 import type { Runs } from './api/types.gen';
 import { onReload } from './host/reload';
 import { visibleStore } from './host/visible';
-import { Content, problemsOf } from './shell/content';
+import { Content } from './shell/content';
+import { FileProblems } from './shell/file_problems';
+import { MainContent } from './shell/main_content';
 import { NewRuns } from './shell/new_runs';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
 import { landingView } from './state/landing';
-import { LANDING } from './state/location';
+import { LANDING, type PageLocation } from './state/location';
 import { useNavigation } from './state/navigation';
 import {
   type LastShown,
@@ -21,7 +23,6 @@ import {
 import { views } from './views';
 import { ErrorBoundary, Failure } from './widgets/failure';
 import { Skeleton } from './widgets/loaded';
-import { Problems } from './widgets/problems';
 import { Toasts } from './widgets/toast';
 
 /** Title of the browser tab: the view and its subject. */
@@ -38,6 +39,19 @@ function titleOf(view: string, selection: Selection | null): string {
   ];
   return `${parts.filter((part) => part !== '').join(', ')} – stepscope`;
 }
+
+const isOfAllRuns = (view: string): boolean =>
+  views.find(({ id }) => id === view)?.scope === 'runs';
+
+/** The view and the run or trace that it shows. */
+function subjectOf(view: string, selection: Selection | null): string {
+  const scope = views.find(({ id }) => id === view)?.scope;
+  if (!selection || scope === 'runs') return view;
+  return `${view} ${scope === 'run' ? selection.run.id : selection.span.trace}`;
+}
+
+const stateOf = ({ group, search, sort, open, options }: PageLocation): string =>
+  JSON.stringify([group, search, sort, open, options]);
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location, go } = useNavigation();
@@ -62,13 +76,13 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
     <div className="shell">
       <TopBar runs={runs} selection={selection} />
       <Rail selection={selection} />
-      <main id="main" className="main" tabIndex={-1}>
+      <MainContent subject={subjectOf(view, selection)} state={stateOf(location)}>
         <div className="notices">
-          <Problems problems={problemsOf(runs)} />
+          <FileProblems runs={runs} run={isOfAllRuns(view) ? null : (selection?.run ?? null)} />
           <NewRuns runs={runs} shown={view === 'runs' ? null : (selection?.run.id ?? null)} />
         </div>
         <Content runs={runs} selected={selected} view={view} />
-      </main>
+      </MainContent>
       <Toasts />
     </div>
   );

@@ -69,3 +69,24 @@ describe('the built page', () => {
     }
   });
 });
+
+describe('the page for shared files', () => {
+  it('is one script and one style sheet, which load nothing and evaluate no text', () => {
+    const target = join(folder, 'one');
+    const vite = join(frontend, 'node_modules/vite/bin/vite.js');
+    const config = ['--config', 'vite.shared.config.ts', '--outDir', target];
+    execFileSync(process.execPath, [vite, 'build', ...config], {
+      cwd: frontend,
+      env: { ...process.env, NODE_ENV: 'production' },
+      stdio: 'pipe',
+    });
+    expect(readdirSync(target).sort()).toEqual(['page.css', 'page.js']);
+    const script = text('one/page.js');
+    expect(script).not.toMatch(/\bimport\(|\bimport["'{]|\beval\(|new Function\(/);
+    expect(text('one/page.css')).not.toMatch(/@import|url\((?!["']?(?:data:|#))/);
+    expect(script).toContain('Shared file');
+    expect(scripts().filter((name) => text(name).includes('stepscope-file'))).toEqual([
+      'one/page.js',
+    ]);
+  });
+});

@@ -1,6 +1,7 @@
 /** Runs before each test file that has a document; the test of the build runs in plain Node. */
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
+import { clearDismissed } from '../src/host/dismissed';
 import { clearToasts } from '../src/widgets/toast';
 
 if (typeof document !== 'undefined') {
@@ -9,6 +10,7 @@ if (typeof document !== 'undefined') {
   afterEach(() => {
     cleanup();
     clearToasts();
+    clearDismissed();
     localStorage.clear();
   });
   // Without layout every element gets a size, so that virtual tables draw their rows.

@@ -18,7 +18,7 @@ from stepscope.advice.settings_files import read_settings
 from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.base.config import settings
-from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
+from stepscope.base.errors import MissingDataError, StepscopeError, UnreadableError, UsageError
 from stepscope.base.report import Report, RunReport
 from stepscope.comparison.messages import ComparisonReport
 from stepscope.comparison.samples import Sample, sample
@@ -37,6 +37,7 @@ from stepscope.render import (
 )
 from stepscope.render import prediction as rendered_prediction
 from stepscope.render import run_prediction as rendered_run
+from stepscope.render.shared_file import frame
 from stepscope.render.table_export import labelled, schema_of, stacked
 from stepscope.replay.changes import Change
 from stepscope.replay.run_what_if import RunPrediction, RunWhatIf, StageScale, predict_run
@@ -45,6 +46,27 @@ from stepscope.replay.what_if import Prediction, WhatIf, changes_of, parse_scale
 from stepscope.storage import discover
 from stepscope.storage.discover import TraceFile
 from stepscope.tables import find
+
+NOTEBOOK_BYTES = 4_000_000
+"""Largest page of a run in a notebook, which stores it."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoadedRun(Run):
+    """A run that a notebook shows as the page, in a frame."""
+
+    def _repr_html_(self) -> str | None:
+        """Return the page of a shared file in a frame; None, so for text, where there is none."""
+        from stepscope.api import shared_file  # noqa: PLC0415 (imports the web framework)
+
+        paths = [trace.path for trace in self.workers]
+        options = shared_file.Options(most_bytes=NOTEBOOK_BYTES)
+        try:
+            files = [file for path in paths for file in discover.at(path)]
+            file = shared_file.of_files(discover.as_runs(files), settings(), options=options)
+        except StepscopeError:  # the page is not built, or the files were moved
+            return None
+        return frame(file.html, self.name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +102,9 @@ def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
         elif outcome.trace is not None:
             traces.setdefault(file.folder, []).append(outcome.trace)
     names = {file.folder: file.run for file in files}
-    runs = tuple(Run(name=names[folder], workers=tuple(run)) for folder, run in traces.items())
+    runs = tuple(
+        LoadedRun(name=names[folder], workers=tuple(run)) for folder, run in traces.items()
+    )
     _warn(problems, has_result=bool(runs))
     return runs
 

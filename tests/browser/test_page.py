@@ -278,12 +278,20 @@ def test_a_damaged_file_is_told_and_the_others_are_shown(
         runs = {run.name: run for run in server.runs().runs}
         seen.open()
         see_compared_views(seen, runs["good"])
-        expect(seen.frame.locator(".problems")).to_contain_text("2")
+        expect(seen.frame.locator(".problems")).to_have_count(0)
+        seen.go("runs")
+        expect(seen.frame.locator(".problems")).to_contain_text("2", timeout=PATIENCE_MS)
         for view in (each for each in VIEWS if each not in OF_ALL_RUNS):
             seen.go(view, run=runs["empty"].id)
             expect(seen.main.get_by_role("alert")).to_contain_text(
                 "The file is empty", ignore_case=True
             )
+            expect(seen.frame.locator(".problems")).to_contain_text("empty")
+        seen.frame.get_by_role("button", name="Close the notice").click()
+        expect(seen.frame.locator(".problems")).to_have_count(0)
+        seen.page.reload()
+        expect(seen.main.get_by_role("alert")).to_be_visible(timeout=PATIENCE_MS)
+        expect(seen.frame.locator(".problems")).to_have_count(0)
         seen.assert_clean()
 
 

@@ -89,6 +89,48 @@ def test_a_view_is_come_back_to_as_it_was_left(seen: Visit) -> None:
     expect(seen.main.get_by_role("searchbox")).to_have_value("foreach", timeout=PATIENCE_MS)
 
 
+def scroll_top(seen: Visit) -> float:
+    return float(seen.main.evaluate("main => main.scrollTop"))
+
+
+@pytest.mark.parametrize("way", ["back", "rail"])
+def test_a_view_is_come_back_to_where_it_was_scrolled(seen: Visit, way: str) -> None:
+    rail = seen.frame.get_by_role("navigation", name="Views")
+    rail.get_by_role("link", name="Overview").click()
+    table = seen.main.locator("details.as-table")
+    table.locator("summary").click(timeout=PATIENCE_MS)
+    seen.main.evaluate("main => { main.scrollTop = 300; }")
+    left = scroll_top(seen)
+    assert left > 0
+    rail.get_by_role("link", name="Health").click()
+    expect(seen.main.get_by_role("heading", name="Health", exact=True)).to_be_visible(
+        timeout=PATIENCE_MS
+    )
+    assert scroll_top(seen) == 0
+    if way == "back":
+        seen.page.go_back()
+    else:
+        rail.get_by_role("link", name="Overview").click()
+    expect(seen.main.locator(".step-table")).to_be_visible(timeout=PATIENCE_MS)
+    seen.until(lambda: scroll_top(seen) == left)
+    seen.assert_clean()
+
+
+def test_a_step_narrows_the_overview(seen: Visit) -> None:
+    seen.go("overview", run=RUN)
+    verdict = seen.main.locator(".overview-verdict")
+    expect(verdict).to_contain_text("6 steps", timeout=PATIENCE_MS)
+    seen.page.keyboard.press(".")
+    expect(verdict).to_contain_text("Step 12 takes", timeout=PATIENCE_MS)
+    expect(seen.main.get_by_role("heading", name="Selected step")).to_be_visible()
+    seen.page.keyboard.press(".")
+    expect(verdict).to_contain_text("Step 13 takes", timeout=PATIENCE_MS)
+    seen.page.keyboard.press(",")
+    expect(verdict).to_contain_text("Step 12 takes", timeout=PATIENCE_MS)
+    assert seen.inaccessible() == []
+    seen.assert_clean()
+
+
 def test_the_copied_link_holds_step_event_and_options(seen: Visit, context: BrowserContext) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     state = {"run": RUN, "step": "13", "event": "40", "o.tab": "events"}

@@ -136,6 +136,32 @@ def test_a_run_to_compare_with_is_chosen_and_what_became_of_its_advice_is_told(
     seen.assert_clean()
 
 
+def test_the_baseline_is_of_the_same_family_or_asked_for(alone: Visit) -> None:
+    seen = alone
+    runs = {run.name: run.id for run in seen.server.runs().runs}
+    seen.open(seen.fragment("compare", run=runs["synthetic_item_sync/fix"]))
+    before = seen.main.get_by_role("group", name=re.compile("^Before"))
+    expect(before).to_contain_text("an earlier run of the same model", timeout=PATIENCE_MS)
+    expect(before).to_contain_text("synthetic_item_sync/fault")
+    seen.go("compare", run=runs["synthetic_item_sync/fault"])
+    question = "Compare synthetic_item_sync/fault with which run?"
+    expect(seen.main.get_by_role("heading", name=question)).to_be_visible(timeout=PATIENCE_MS)
+    candidates = seen.main.get_by_role("list", name="Likely baselines").get_by_role("link")
+    expect(candidates.first).to_contain_text("synthetic_item_sync/fix")
+    expect(candidates.first).to_contain_text(re.compile(r"[\d.]+ % of the operators in common"))
+    assert seen.inaccessible() == []
+    stranger = candidates.filter(has_text="masking/numpy").first
+    expect(stranger).to_contain_text("not comparable")
+    stranger.click()
+    notice = seen.main.get_by_role("region", name="Not comparable")
+    expect(notice).to_contain_text("The devices are different", timeout=PATIENCE_MS)
+    expect(notice).to_contain_text("The models are different")
+    expect(seen.main.locator(".compare-headline")).to_contain_text("not comparable")
+    expect(seen.main.locator(".headline-change")).to_have_class(re.compile("tone-same"))
+    assert seen.inaccessible() == []
+    seen.assert_clean()
+
+
 def test_a_query_is_typed_with_completion_run_and_kept_in_the_link(alone: Visit) -> None:
     seen = alone
     seen.open(seen.fragment("tables", run="synthetic_item_sync/fault", **{"o.table": "query"}))

@@ -34,7 +34,10 @@ COMPARED = frozenset({"advice", "overview", "operators", "kernels", "health"})
 """Views that `test_page` holds against what the server says."""
 OF_ALL_RUNS = ("trends", "runs")
 """Views that do not wait for the chosen file."""
-SHOWN = "canvas, table, dl, [role=grid], [role=treegrid], [role=img], .verdict-words, .item, .empty"
+SHOWN = (
+    "canvas, table, dl, [role=grid], [role=treegrid], [role=img], .verdict-words, .item, .empty,"
+    " .compare-question"
+)
 """A view shows at least one of these, or says why it has nothing."""
 OURS = re.compile(r"/data/plugin/stepscope/index\.html")
 LOCAL = frozenset({"localhost", "127.0.0.1"})

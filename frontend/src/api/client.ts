@@ -22,7 +22,7 @@ const isApiError = (body: unknown): body is ApiError =>
   typeof body === 'object' && body !== null && 'code' in body && 'message' in body;
 
 /** The server sends expected refusals with status 200, so that browsers do not log them as errors. */
-const STATUS = 'X-Stepscope-Status';
+export const STATUS = 'X-Stepscope-Status';
 
 async function refusal(response: Response): Promise<RequestError> {
   const status = Number(response.headers.get(STATUS) ?? response.status);
@@ -35,11 +35,22 @@ async function refusal(response: Response): Promise<RequestError> {
 /** Pages of other origins cannot send this header; the server requires it for changes. */
 const HEADERS = { Accept: 'application/json', 'X-Stepscope': 'page' };
 
+type Send = (path: string, options: RequestInit) => Promise<Response>;
+
+export const fromServer: Send = (path, options) =>
+  fetch(new URL(`api/${path}`, document.baseURI), { headers: HEADERS, ...options });
+
+let send = fromServer;
+
+/** Answers requests without a server: see `shared_file.ts`. */
+export function answerFrom(source: Send): void {
+  send = source;
+}
+
 async function request(path: string, options: RequestInit): Promise<Response> {
-  const url = new URL(`api/${path}`, document.baseURI);
   let response: Response;
   try {
-    response = await fetch(url, { headers: HEADERS, ...options });
+    response = await send(path, options);
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new RequestError(0, 'unreachable', 'The server does not answer.', UNREACHABLE_HINT);

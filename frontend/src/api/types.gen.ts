@@ -7,6 +7,7 @@ export interface Gets {
   'schema': [object, unknown];
   'openapi.json': [object, unknown];
   'comparison': [ComparisonQuery, ComparisonResult];
+  'comparison/candidates': [{ run: string }, Candidates];
   'distributed': [{ run: string; span?: string }, Distributed];
   'distributed/steps': [DistributedStepsQuery, RankSteps];
   'distributed/ranks': [{ run: string; span?: string; step?: number }, RankBreakdown];
@@ -40,10 +41,11 @@ export interface Gets {
   'traces/{trace}/modules/work': [ModulesWorkQuery, ModuleWork];
   'traces/{trace}/names': [{ limit?: number }, Names];
   'traces/{trace}/operators/details': [OperatorsDetailsQuery, OperatorDetails];
-  'traces/{trace}/overview': [object, Overview];
+  'traces/{trace}/overview': [{ start_ns?: number; end_ns?: number }, Overview];
   'query-tables': [object, QueryTables];
   'runs/{run}/query': [QueryQuery, QueryRows];
   'rules/{rule}': [object, RulePage];
+  'runs/{run}/share': [{ most_bytes?: number }, ArrayBuffer];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
   'runs/{run}/tables/clock-alignment': [{ sort?: string; descending?: boolean; limit?: number }, Table];
@@ -727,11 +729,11 @@ export interface ComparisonResult {
   before: ComparedSide;
   after: ComparedSide;
   is_same: boolean; // True where both sides are the same traces.
-  has_other_devices: boolean; // True where the sides ran on different devices, which affect all times.
   comparison: Comparison;
   modules: ModuleRow[]; // Empty where a side has no recorded modules.
   test: string; // The test for statistical significance.
   significance: string; // Significance of the step's change, as text.
+  interval: string; // Confidence interval of the step's difference, as text.
   status_labels: Record<string, string>; // Labels of the statuses of rows.
 }
 
@@ -747,7 +749,9 @@ export interface ComparedSide {
 export interface Comparison {
   before: Side;
   after: Side;
+  comparability: Comparability;
   step: Change;
+  step_interval_ns: [number, number] | null; // 95 % confidence interval of the step's difference (Welch).
   waterfall: Part[]; // Changes of the parts of the mean step, which sum to its change.
   idle: Part[]; // The busiest device's idle time per step by cause.
   figures: Part[]; // Busy share, peak memory and the like.
@@ -770,6 +774,14 @@ export interface Side {
   standard_deviation_ns: number;
   batch_size: number | null;
   batch_ns: number | null; // Mean step per sample.
+}
+
+/** Whether the steps of two sides are comparable. */
+export interface Comparability {
+  level: 'comparable' | 'not-comparable' | 'with-care';
+  reasons: string[]; // Differences between the sides with which their steps are not comparable, as sentences.
+  cautions: string[]; // Differences with which they are comparable with care.
+  likeness: number | null; // Of the models, by their operators, from 0 to 1.
 }
 
 /** A figure before and after. */
@@ -846,6 +858,21 @@ export interface ModuleRow {
   host: Change; // Their host self time.
   is_rest: boolean; // Whether it sums the modules below a thousandth of the step.
   summed_count: number; // Number of modules that it sums.
+}
+
+/** The other runs with a trace that is read, the most alike first. */
+export interface Candidates {
+  schema: number; // Version of the API's JSON.
+  candidates: Candidate[];
+}
+
+/** A run to compare another run with. */
+export interface Candidate {
+  run: string; // Id of the run.
+  level: 'comparable' | 'not-comparable' | 'with-care';
+  likeness: number | null; // Likeness of the models, from 0 to 1.
+  is_same_model: boolean;
+  reason: string; // Likeness and differences as text.
 }
 
 /** Ranks of a run: completeness, clocks, stragglers, outliers and groups. */
@@ -1662,6 +1689,7 @@ export interface Timeline {
   categories: TimelineCategory[]; // A slice's category code is an index of these.
   steps: TimelineStep[]; // The complete steps.
   note: string; // Events that the tracks leave out, and why.
+  levels: number[]; // The levels of tiles that there are, in a shared file.
 }
 
 /** A track, or the header of a group of tracks. */

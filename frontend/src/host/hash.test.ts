@@ -97,3 +97,18 @@ describe('inside TensorBoard', () => {
     );
   });
 });
+
+describe('in a document without a URL of its own, such as a frame of a notebook', () => {
+  it('keeps the location, although the browser refuses to write it', () => {
+    const host = hostWindow('#stepscope');
+    host.window.history.pushState = host.window.history.replaceState = () => {
+      throw new DOMException('about:srcdoc', 'SecurityError');
+    };
+    const store = storeIn(host);
+    const changed = vi.fn();
+    store.subscribe(changed);
+    store.write({ ...HOME, view: 'kernels' }, 'push');
+    expect(store.current().view).toBe('kernels');
+    expect(changed).toHaveBeenCalledTimes(1);
+  });
+});

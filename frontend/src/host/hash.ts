@@ -51,8 +51,12 @@ export function createHashStore(target: Target): HashStore {
   const put = (mode: 'push' | 'replace'): void => {
     if (!target.isShown()) return; // another tab of TensorBoard is shown
     const { history } = target.window;
-    if (mode === 'push') history.pushState(history.state, '', target.format(location));
-    else history.replaceState(history.state, '', target.format(location));
+    try {
+      if (mode === 'push') history.pushState(history.state, '', target.format(location));
+      else history.replaceState(history.state, '', target.format(location));
+    } catch {
+      // A document in a notebook's frame has no URL of its own.
+    }
   };
 
   // A bare `#stepscope` gets the location at once, so that Back can return to it.

@@ -1,5 +1,5 @@
 import { type ReactNode, Suspense } from 'react';
-import type { Problem, Runs, Span } from '../api/types.gen';
+import type { Runs, Span } from '../api/types.gen';
 import { plural } from '../core/format';
 import { spansOf } from '../core/progress';
 import { sentence } from '../core/sentence';
@@ -24,15 +24,6 @@ interface Props {
   readonly selected: Selected;
   /** The id of the view. */
   readonly view: string;
-}
-
-const identity = (problem: Problem): string => `${problem.path}\n${problem.message}`;
-
-/** The problems of the folder and of all runs, without duplicates. */
-export function problemsOf(runs: Runs): Problem[] {
-  const spans = runs.runs.flatMap((run) => run.workers.flatMap((worker) => worker.spans));
-  const all = [...runs.problems, ...spans.flatMap((span) => span.problem ?? [])];
-  return [...new Map(all.map((problem) => [identity(problem), problem])).values()];
 }
 
 /** The progress of the scan, with buttons to stop or continue it. */
@@ -126,7 +117,8 @@ function obstacle({ run, span }: Selection, { scope }: View): ReactNode | null {
 function WholeNote({ view }: { readonly view: View }): ReactNode {
   const { location, go } = useNavigation();
   const isNarrowed = location.step !== null || location.time !== null;
-  if (view.isFiltered || view.scope === 'runs' || !isNarrowed) return null;
+  const isFiltered = view.isFiltered === 'step' ? location.time === null : view.isFiltered;
+  if (isFiltered || view.scope === 'runs' || !isNarrowed) return null;
   const filter = location.time ? 'time range' : `step ${location.step}`;
   return (
     <aside className="notice framed flex muted" aria-label="Not filtered">

@@ -3,6 +3,7 @@ import type { RunState, Runs } from '../api/types.gen';
 import { plural } from '../core/format';
 import { type Patch, useNavigation } from '../state/navigation';
 import { Button } from '../widgets/button';
+import { CloseNotice } from '../widgets/close_notice';
 import { Icon } from '../widgets/icon';
 
 interface Props {
@@ -43,9 +44,7 @@ export function NewRuns({ runs, shown }: Props): ReactNode {
       <Button small onClick={open}>
         Open
       </Button>
-      <Button quiet small square aria-label="Close the notice" onClick={close}>
-        <Icon name="close" size={14} />
-      </Button>
+      <CloseNotice onClose={close} />
     </aside>
   );
 }

@@ -174,6 +174,15 @@ describe('narrowing', () => {
     expect(store.current().step).toBeNull();
     expect(screen.queryByRole('complementary', { name: 'Not filtered' })).toBeNull();
   });
+
+  it('is stated above a view of steps for a time range only', async () => {
+    const time = { startNs: 0, endNs: 10 };
+    const { store } = await show([run('a')], { time, view: 'distributed' });
+    const note = await screen.findByRole('complementary', { name: 'Not filtered' });
+    expect(note.textContent).toContain('Distributed shows the whole trace');
+    act(() => store.write({ ...store.current(), time: null, step: 4 }, 'push'));
+    expect(screen.queryByRole('complementary', { name: 'Not filtered' })).toBeNull();
+  });
 });
 
 describe('the selected event', () => {

@@ -23,6 +23,7 @@ import { ReadingNote } from './reading_note';
 import './top_bar.css';
 
 const Palette = lazy(() => import('./palette'));
+const SharedNote = import.meta.env.MODE === 'shared' ? lazy(() => import('./shared_note')) : null;
 
 function ThemeToggle(): ReactNode {
   const theme = useTheme();
@@ -64,6 +65,17 @@ const namesOf = ({ run, worker, span }: Selection): Patch => ({
   worker: worker.name,
   span: span.label,
 });
+
+/** Saves a run as a file that anyone can open. */
+function ShareButton({ run }: { readonly run: RunState }): ReactNode {
+  const save = (): void => void import('./share').then(({ share }) => share(run));
+  useCommands([{ id: 'share', label: 'Share as a file', run: save }]);
+  return (
+    <Button quiet square aria-label="Share" title="Share this run as one HTML file" onClick={save}>
+      <Icon name="share" />
+    </Button>
+  );
+}
 
 function useShellCommands(link: (() => string) | null, showHelp: () => void): void {
   useCommands([
@@ -142,6 +154,13 @@ export function TopBar({ runs, selection }: Props): ReactNode {
         <kbd>{paletteKey()}</kbd>
       </Button>
       {selection && <CompareLink run={selection.run} />}
+      {SharedNote ? (
+        <Suspense fallback={null}>
+          <SharedNote />
+        </Suspense>
+      ) : (
+        selection?.run.state === 'ready' && <ShareButton run={selection.run} />
+      )}
       {link && <Copy text={link} label="Copy link" icon="link" quiet />}
       <ThemeToggle />
       <Button

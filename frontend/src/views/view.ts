@@ -24,8 +24,8 @@ export interface View {
   readonly scope?: 'trace' | 'run' | 'runs';
   /** Whether the view of one trace depends on the other traces of its run. */
   readonly dependsOnRun?: boolean;
-  /** Whether the selected step or time range filters the view. */
-  readonly isFiltered?: boolean;
+  /** Whether the selected step or time range filters the view; `step`: only a step does. */
+  readonly isFiltered?: boolean | 'step';
   /**
    * Why the view is empty for this trace, if known beforehand (see `core/recorded_parts.ts`); the view still opens and
    * shows what to record. The report is undefined until it is loaded.

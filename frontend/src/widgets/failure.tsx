@@ -35,6 +35,14 @@ export function Failure({ error, what, retry }: FailureProps): ReactNode {
     return <NotRecorded error={error} what={what} />;
   }
   const hint = error instanceof RequestError ? error.hint : '';
+  if (import.meta.env.MODE === 'shared') {
+    return (
+      <Empty icon="info" title={`${what}: not in this file`}>
+        <p>{error.message}</p>
+        <p>{hint}</p>
+      </Empty>
+    );
+  }
   return (
     <Empty icon="critical" title={`${what} could not be shown`} tone="bad">
       <p>{error.message}</p>

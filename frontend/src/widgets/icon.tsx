@@ -38,6 +38,7 @@ const PATHS = {
   search: 'm20 20-4.5-4.5M17 10.5a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0Z',
   close: 'M6 6l12 12M18 6 6 18',
   columns: 'M4 5h16v14H4zM10 5v14M15 5v14',
+  share: 'M12 15V3.5M7.5 8 12 3.5 16.5 8M5 12v8h14v-8',
   download: 'M12 4v11M7.5 11 12 15.5 16.5 11M5 20h14',
   arrow: 'M5 12h14M13 6l6 6-6 6',
   external: 'M14 5h5v5M19 5l-8 8M17 14v5H5V7h5',

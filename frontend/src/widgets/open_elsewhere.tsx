@@ -75,6 +75,8 @@ export function OpenElsewhere({ selection }: Props): ReactNode {
     }
   };
   const offline = tools?.perfetto ?? '';
+  // A shared file does not hold the trace.
+  if (import.meta.env.MODE === 'shared') return null;
   return (
     <Menu
       label={

@@ -25,6 +25,7 @@ def create_app(
     """
     app = flask.Flask("stepscope", static_folder=None)
     app.config[encoding.SERVER] = token_hex(8)
+    app.config[page.FOLDER] = static
     http_errors.register(app)
     if host_names is not None:
         allowed_hosts.register(app, frozenset(host_names))

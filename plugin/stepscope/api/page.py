@@ -9,6 +9,8 @@ from werkzeug.exceptions import NotFound
 from werkzeug.security import safe_join
 
 STATIC = Path(__file__).parent.parent / "static"
+FOLDER = "STEPSCOPE_PAGE"
+"""Key of the app's configuration for the folder of the page."""
 TYPES = MappingProxyType(
     # Spelled out: registries of machines differ, and `nosniff` makes a wrong type fatal.
     {

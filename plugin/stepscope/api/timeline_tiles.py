@@ -5,6 +5,7 @@ u32 name, u32 event, u32 count, u16 x, u16 width, u8 category, u8 busy. `x` and 
 sixteenths of a pixel, clipped to the tile; busy is the fraction of the item's time, of 255.
 """
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -16,6 +17,12 @@ from stepscope.analyses.timeline.tiles import TILE_PIXELS, Tile
 
 MAGIC = b"TLT2"
 ALIGNMENT = 8
+COLUMNS = ("<u4", "<u4", "<u4", "<u2", "<u2", "u1", "u1")
+"""Types of the arrays."""
+DIFFERENCES = (1, 3)
+"""Arrays whose differences are smaller than their values: event and x."""
+COUNT = 2
+"""Which array has the counts."""
 SIXTEENTHS = 16
 WHOLLY_BUSY = 255
 
@@ -88,3 +95,41 @@ def _busy(tile: Tile) -> NDArray[np.int64]:
         tile.busy_ns >= length_ns, WHOLLY_BUSY, np.floor(share * WHOLLY_BUSY)
     ).astype(np.int64)
     return busy
+
+
+def compressible(tile: bytes) -> bytes:
+    """Return an encoded tile with its arrays by bytes of equal weight, which deflate well.
+
+    `unpackedTile` of the page reverses it. Arrays of `DIFFERENCES` hold these.
+    """
+    head, columns = _parts(tile)
+    texts = []
+    for number, column in enumerate(columns):
+        values = np.diff(column, prepend=column.dtype.type(0)) if number in DIFFERENCES else column
+        by_byte = values.astype(column.dtype).view("u1").reshape(-1, column.itemsize)
+        texts.append(by_byte.T.tobytes())
+    return head + b"".join(texts)
+
+
+def merged_count(tile: bytes) -> tuple[int, int]:
+    """Return the numbers of an encoded tile's items that merge slices, and of all its items."""
+    counts = _parts(tile)[1][COUNT].astype(np.int64)
+    return int((counts > 1).sum()), len(counts)
+
+
+def _header(tile: bytes) -> TileHeader:
+    start = len(MAGIC) + 4
+    length = int.from_bytes(tile[len(MAGIC) : start], "little")
+    return msgspec.json.decode(tile[start : start + length], type=TileHeader)
+
+
+def _parts(tile: bytes) -> tuple[bytes, list[NDArray[np.generic]]]:
+    """Return the part of an encoded tile before its arrays, and the arrays."""
+    count = _header(tile).slice_count
+    length = int.from_bytes(tile[len(MAGIC) : len(MAGIC) + 4], "little")
+    at = math.ceil((len(MAGIC) + 4 + length) / ALIGNMENT) * ALIGNMENT
+    head, columns = tile[:at], []
+    for dtype in map(np.dtype, COLUMNS):
+        columns.append(np.frombuffer(tile, dtype=dtype, count=count, offset=at))
+        at += dtype.itemsize * count
+    return head, columns

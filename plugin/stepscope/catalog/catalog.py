@@ -17,10 +17,11 @@ from stepscope.base.report import Problem
 from stepscope.catalog.directory_scan import DirectoryScan, PeriodicScan
 from stepscope.catalog.file_index import FileIndex
 from stepscope.catalog.file_state import Cancelled, Entry, Growing, Queued, Reading, Unreadable
-from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.log_directories import LogDirectory, stamped
 from stepscope.catalog.options import CatalogOptions
 from stepscope.catalog.read_queue import ReadQueue
 from stepscope.catalog.trace_cache import TraceCache
+from stepscope.storage.discover import TraceFile
 
 if TYPE_CHECKING:
     from stepscope.summaries.summary import Summary
@@ -57,6 +58,10 @@ class Catalog:
         self._scans.end()
         self._queue.store_late()
         self._queue.summaries.flush()
+
+    def adopt(self, files: Iterable[TraceFile]) -> None:
+        """Replace the files by these, for a catalog without log directories."""
+        self._queue.adopt(stamped(files))
 
     def start_reading(self) -> None:
         """Read the files, now and when new ones appear."""

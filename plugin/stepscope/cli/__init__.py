@@ -21,6 +21,7 @@ from stepscope.cli.rules import rules
 from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
+from stepscope.cli.share import share
 from stepscope.cli.stacks import stacks
 from stepscope.cli.whatif import whatif
 
@@ -37,6 +38,7 @@ COMMANDS = (
     stacks,
     memory,
     scalars,
+    share,
     serve,
     rules,
     schema,
@@ -110,6 +112,7 @@ def cli(*, traceback: bool) -> None:
     stepscope query log/ "select …"       run SQL over those tables
     stepscope memory FILE                 show the memory use of a trace or a snapshot
     stepscope serve log/                  open the advice as a page in the browser
+    stepscope share log/ -o report.html   write that page into one file
     tensorboard --logdir log/             open the same page as a tab of TensorBoard
 
     To record traces in your own code, use torch.profiler.profile(on_trace_ready=

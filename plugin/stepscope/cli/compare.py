@@ -78,15 +78,21 @@ def compare(  # noqa: PLR0913 (one parameter per option)
     stepscope compare main/ branch/ --fail-on-regression 5        # in CI
 
     The exit status is 0 on success, 1 if --fail-on-regression applies, and 2 if nothing could be
-    compared.
+    compared, or if --fail-on-regression is given and sides are not comparable.
     """
     report = _report(paths, by, selection, rule_options, effort)
     if report.comparisons or printing.form == "json":
         printing.write(_rendered(report, printing, rows))
     if not report.comparisons:
         raise click.exceptions.Exit(NOTHING_COMPARED)
-    if percent is not None and _is_regressed(report, percent):
+    if percent is None:
+        return
+    for line in _not_comparable(report):
+        click.echo(f"stepscope: {line}", err=True)
+    if _is_regressed(report, percent):
         raise click.exceptions.Exit(REGRESSED)
+    if any(_not_comparable(report)):
+        raise click.exceptions.Exit(NOTHING_COMPARED)
 
 
 def _report(
@@ -194,8 +200,22 @@ def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
     return (("analysing", partial(sample, settings=settings)),)
 
 
+def _not_comparable(report: "ComparisonReport") -> list[str]:
+    """Return a line for each comparison that can show no regression."""
+    from stepscope.render.comparison_phrases import is_comparable
+
+    return [
+        f"{comparison.before.name} and {comparison.after.name} are not comparable:"
+        f" {' '.join(comparison.comparability.reasons)}"
+        for comparison in report.comparisons
+        if not is_comparable(comparison)
+    ]
+
+
 def _is_regressed(report: "ComparisonReport", percent: float) -> bool:
-    steps = [comparison.step for comparison in report.comparisons]
+    from stepscope.render.comparison_phrases import is_comparable
+
+    steps = [comparison.step for comparison in report.comparisons if is_comparable(comparison)]
     return any(step.verdict == "more" and (step.share or 0) * 100 >= percent for step in steps)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.comparison.advice_changes import advice_changes, followed_savings, setting_changes
 from stepscope.comparison.caveats import warnings
+from stepscope.comparison.comparability import comparability
 from stepscope.comparison.device_metrics import figures, idle
 from stepscope.comparison.messages import Change, Comparison, Part, Side
 from stepscope.comparison.operator_changes import device_rows, operator_rows
 from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import SideSamples, between_spans, side_samples
-from stepscope.comparison.significance import changes
+from stepscope.comparison.significance import changes, confidence_interval
 
 TEST = (
     "Permutation test of Welch's t over steps, adjusted for all figures of a table (Westfall and"
@@ -31,18 +32,21 @@ TEST = (
 def compare(name: str, before: Sequence[Sample], other: str, after: Sequence[Sample]) -> Comparison:
     """Return the changes from the traces of one side to those of the other."""
     sides = side_samples(name, before), side_samples(other, after)
+    comparable = comparability(before, after)
     step, waterfall = _waterfall(*sides)
     return Comparison(
         before=_side(sides[0]),
         after=_side(sides[1]),
+        comparability=comparable,
         step=step,
+        step_interval_ns=confidence_interval(*(side.durations() for side in sides)),
         waterfall=waterfall,
         idle=idle(*sides),
         figures=figures(*sides),
         operators=operator_rows(sides),
         device_work=device_rows(sides),
         advice=advice_changes(*sides),
-        savings=followed_savings(*sides),
+        savings=() if comparable.level == "not-comparable" else followed_savings(*sides),
         warnings=tuple(warnings(*sides)),
         settings=setting_changes(*sides),
     )

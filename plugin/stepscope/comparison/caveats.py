@@ -1,21 +1,17 @@
-"""Caveats of a comparison: other differences between the sides, damage, too few steps."""
+"""Caveats of a comparison: damage, too few steps, spans that differ."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from stepscope.base.formatting import capitalized, count, duration
+from stepscope.base.formatting import duration
 from stepscope.comparison.side import SideSamples, batched
 from stepscope.comparison.significance import LEAST_STEPS, LEVEL, permutation_test
-
-PROFILER_FLAGS = ("record_shapes", "with_stack", "profile_memory")
 
 
 def warnings(before: SideSamples, after: SideSamples) -> Iterator[str]:
     """Yield caveats as sentences."""
     yield from _of_steps(before, after)
-    yield from _of_batches(before, after)
-    yield from _of_conditions(before, after)
     yield from _of_damage(before, after)
     for when, side in (("before", before), ("after", after)):
         if apart := _spans_apart(side):
@@ -33,38 +29,6 @@ def _of_steps(before: SideSamples, after: SideSamples) -> Iterator[str]:
             yield (
                 f"Not enough steps to compare {when} (needs {LEAST_STEPS}, has {side.step_count})."
             )
-    ranks = [len({trace.worker for trace in side.traces}) for side in (before, after)]
-    if ranks[0] != ranks[1]:
-        was, now = (count(number, "worker") for number in ranks)
-        yield f"There is {was} before and {now} after."
-
-
-def _of_batches(before: SideSamples, after: SideSamples) -> Iterator[str]:
-    sizes = [_joined({str(trace.batch_size) for trace in side.traces}) for side in (before, after)]
-    if sizes[0] != sizes[1] and "None" not in sizes:
-        per_sample = [
-            duration(float(side.durations().mean()) / int(size)) if size.isdecimal() else "unknown"
-            for side, size in zip((before, after), sizes, strict=True)
-        ]
-        yield (
-            f"The batch size was {sizes[0]} and is {sizes[1]}: compare the time per sample,"
-            f" {per_sample[0]} before and {per_sample[1]} after, not the step."
-        )
-
-
-def _of_conditions(before: SideSamples, after: SideSamples) -> Iterator[str]:
-    names = dict.fromkeys(
-        name for side in (before, after) for trace in side.traces for name in trace.conditions
-    )
-    for name in names:
-        was, now = (
-            _joined({trace.conditions.get(name, "") for trace in side.traces})
-            for side in (before, after)
-        )
-        if was != now and was and now:
-            cost = " This changes the profiler's overhead." if name in PROFILER_FLAGS else ""
-            text = f"{name} was {was} and is {now}.{cost}"
-            yield text if name in PROFILER_FLAGS else capitalized(text)
 
 
 def _of_damage(before: SideSamples, after: SideSamples) -> Iterator[str]:
@@ -74,10 +38,6 @@ def _of_damage(before: SideSamples, after: SideSamples) -> Iterator[str]:
         damage = (item.message for item in items if item.nature == "damage" and item.affects)
         for message in dict.fromkeys(damage):
             yield f"The traces {when} are damaged: {message.rstrip('.')}."
-
-
-def _joined(values: set[str]) -> str:
-    return " or ".join(sorted(values))
 
 
 def _spans_apart(side: SideSamples) -> float:

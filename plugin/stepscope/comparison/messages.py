@@ -26,6 +26,7 @@ MatchedBy = Literal[
     "name without its hash",
     "",
 ]
+Comparable = Literal["comparable", "with-care", "not-comparable"]
 AdviceStatus = Literal["fixed", "new", "still", "worse", "better", "not-checked"]
 
 
@@ -156,6 +157,18 @@ class Side(msgspec.Struct, frozen=True):
     """Mean step per sample; None where the batch size is unknown."""
 
 
+class Comparability(msgspec.Struct, frozen=True):
+    """Whether the steps of two sides are comparable."""
+
+    level: Comparable
+    reasons: tuple[str, ...]
+    """Differences between the sides with which their steps are not comparable, as sentences."""
+    cautions: tuple[str, ...]
+    """Differences with which they are comparable with care: settings, versions, ranks."""
+    likeness: float | None
+    """Of the models, by their operators, from 0 to 1; None where a side has no operators."""
+
+
 class SettingChange(msgspec.Struct, frozen=True):
     """A setting of the run, as the trace handler recorded it, that differs between the sides."""
 
@@ -172,7 +185,10 @@ class Comparison(msgspec.Struct, frozen=True):
 
     before: Side
     after: Side
+    comparability: Comparability
     step: Change
+    step_interval_ns: tuple[float, float] | None
+    """95 % confidence interval of the step's difference (Welch); None where a side has one step."""
     waterfall: tuple[Part, ...]
     """Changes of the parts of the mean step, which sum to its change."""
     idle: tuple[Part, ...]
@@ -186,9 +202,10 @@ class Comparison(msgspec.Struct, frozen=True):
     """Kernels, copies and memory sets, likewise."""
     advice: tuple[AdviceChange, ...]
     savings: tuple[Saving, ...]
-    """Of all traces together, then of each trace that both sides have."""
+    """Of all traces together, then of each trace that both sides have; empty where the sides are
+    not comparable."""
     warnings: tuple[str, ...]
-    """Caveats: other differences between the sides, damage, too few steps."""
+    """Caveats: damage, too few steps, spans that differ."""
     settings: tuple[SettingChange, ...] = ()
     """Recorded settings that differ; empty where one side has none recorded."""
 

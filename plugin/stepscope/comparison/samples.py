@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -50,6 +51,20 @@ class Costs:
     host_total_ns: Ints
     """Including nested calls."""
     device_total_ns: Ints
+
+    @cached_property
+    def operator_calls(self) -> dict[str, int]:
+        """Calls of each operator, by its name without the hash."""
+        calls = np.bincount(self.key, weights=self.call_count, minlength=len(self.keys))
+        is_operator = self.keys["kind"].to_numpy() == "operator"
+        sums: dict[str, int] = {}
+        for name, count in zip(
+            self.keys["stem"].to_numpy()[is_operator].tolist(),
+            calls[is_operator].tolist(),
+            strict=True,
+        ):
+            sums[name] = sums.get(name, 0) + int(count)
+        return sums
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -127,6 +127,35 @@ def _welch(before: Floats, after: Floats, least: float) -> Floats:
     return holm(np.array(p))
 
 
+CONFIDENCE = 0.95
+
+
+def confidence_interval(before: Floats, after: Floats) -> tuple[float, float] | None:
+    """Return Welch's 95 % interval of the difference of means; None where a side has one step."""
+    sides = [batched(side[None, :])[0] for side in (before, after)]
+    if min(map(len, sides)) < 2:
+        return None
+    parts = [float(side.var(ddof=1)) / len(side) for side in sides]
+    error, difference = math.sqrt(sum(parts)), float(after.mean() - before.mean())
+    if not error:
+        return difference, difference
+    weights = (part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
+    reach = error * _quantile(error**4 / sum(weights))
+    return difference - reach, difference + reach
+
+
+def _quantile(freedom: float) -> float:
+    """Return the t that Student's distribution exceeds on both sides with 5 % probability."""
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if two_sided_p(middle, freedom) > 1 - CONFIDENCE:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 def holm(p: Floats) -> Floats:
     """Return p-values adjusted by Holm's step-down method."""
     order = np.argsort(p, kind="stable")

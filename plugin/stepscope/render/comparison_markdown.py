@@ -18,7 +18,12 @@ def render(report: ComparisonReport, *, rows: int = ROWS) -> str:
 
 def _comparison(of: Comparison, rows: int) -> Iterator[str]:
     yield from (f"## {text(of.before.name)} {labels.ARROW} {text(of.after.name)}", "")
+    heading, sentences = labels.comparability(of)
+    if heading:
+        yield from (f"> **{heading}:** {text(' '.join(sentences))}", "")
     yield from (f"**{text(labels.headline(of))}**", "")
+    if interval := labels.interval(of):
+        yield from (f"{text(interval)}.", "")
     for name, side in (("Before", of.before), ("After", of.after)):
         yield f"- {name}: {text(labels.side(side))}"
     yield ""
@@ -35,8 +40,8 @@ def _comparison(of: Comparison, rows: int) -> Iterator[str]:
     others = [*labels.parts(of.figures), *labels.parts(of.idle)]
     rows_of_others = [(part.label, part.change) for part in others]
     yield from _table("Device metrics and causes of idle time", rows_of_others)
-    yield from _rows("Operators", of.operators, rows)
-    yield from _rows("Work on the device", of.device_work, rows)
+    yield from _rows("Operators", of.operators, of, rows)
+    yield from _rows("Work on the device", of.device_work, of, rows)
 
 
 def _table(heading: str, rows: Sequence[tuple[str, Change]]) -> Iterator[str]:
@@ -58,7 +63,7 @@ def _advice(of: Comparison) -> Iterator[str]:
     for change in of.advice:
         subject = f" ({text(change.subject)})" if change.subject else ""
         detail = f": {text(labels.advice(change))}" if labels.advice(change) else ""
-        status = labels.ADVICE[change.status].capitalize()
+        status = labels.advice_status(change, of).capitalize()
         yield f"- **{status}**: {text(change.title)}{subject} {code(change.rule)}{detail}"
     if of.advice:
         yield ""
@@ -74,7 +79,7 @@ def _advice(of: Comparison) -> Iterator[str]:
     yield ""
 
 
-def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[str]:
+def _rows(heading: str, rows: Sequence[Row], of: Comparison, most: int) -> Iterator[str]:
     shown, more = labels.changed_rows(rows, most)
     if not shown:
         return
@@ -89,7 +94,7 @@ def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[str]:
         name = code(labels.row_name(row))
         if detail := labels.row_detail(row):
             name += f" {text(detail)}"
-        status = labels.STATUS[row.status]
+        status = labels.status(row, of)
         yield f"| {name} | {status} | {calls} | {before} | {after} | {_delta(change)} |"
     yield from ([f"| … and {more} more | | | | | |"] if more else [])
     yield ""

@@ -8,6 +8,7 @@ from stepscope.comparison.messages import (
     AdviceChange,
     AdviceStatus,
     Change,
+    Comparable,
     Comparison,
     Part,
     Row,
@@ -32,6 +33,8 @@ STATUS: dict[Status, str] = {
     "same": "not significant",
     "untested": "untested",
 }
+NEUTRAL: dict[Status, str] = {**STATUS, "slower": "more time", "faster": "less time"}
+"""Labels where the sides are not comparable."""
 ADVICE: dict[AdviceStatus, str] = {
     "fixed": "FIXED",
     "new": "NEW",
@@ -40,6 +43,15 @@ ADVICE: dict[AdviceStatus, str] = {
     "still": "STILL THERE",
     "not-checked": "NOT CHECKED",
 }
+ADVICE_OF_SIDES: dict[AdviceStatus, str] = {
+    "fixed": "ONLY BEFORE",
+    "new": "ONLY AFTER",
+    "worse": "BOTH",
+    "better": "BOTH",
+    "still": "BOTH",
+    "not-checked": "NOT CHECKED",
+}
+"""Labels where the sides are not comparable."""
 CHANGED = ("added", "gone", "slower", "faster", "other-calls")
 LEAST_POINTS = 0.01
 """Percentage points below which a change is not shown as a number."""
@@ -91,6 +103,37 @@ def significance(change: Change) -> str:
     return f"{'' if is_significant(change) else 'not '}statistically significant{chance}"
 
 
+def interval(comparison: Comparison) -> str:
+    """Return the confidence interval of the step's difference; empty where there is none."""
+    if comparison.step_interval_ns is None or not comparison.step.delta:
+        return ""
+    low, high = (_signed(bound) for bound in comparison.step_interval_ns)
+    return f"95 % confidence interval of the difference: {low} to {high}"
+
+
+def _signed(ns: float) -> str:
+    sign = "+" if ns > 0 else MINUS if ns < 0 else ""
+    return sign + formatting.duration(abs(ns))
+
+
+COMPARABILITY: dict[Comparable, str] = {
+    "comparable": "",
+    "with-care": "Comparable with care",
+    "not-comparable": "Not comparable",
+}
+
+
+def is_comparable(comparison: Comparison) -> bool:
+    """Check whether changes of the step may be called better or worse."""
+    return comparison.comparability.level != "not-comparable"
+
+
+def comparability(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
+    """Return the heading of a notice and its sentences; both empty for comparable sides."""
+    of = comparison.comparability
+    return COMPARABILITY[of.level], (*of.reasons, *of.cautions)
+
+
 def step_significance(comparison: Comparison) -> str:
     """Return the significance of the step's change, or the number of steps that are missing."""
     steps = min(comparison.before.step_count, comparison.after.step_count)
@@ -132,9 +175,11 @@ def headline(comparison: Comparison) -> str:
         return f"{subject} takes as long as before: {amount(step.before, step)}."
     longer = "more" if step.delta > 0 else "less"
     change = formatting.duration(abs(step.delta))
+    values = f"{amount(step.before, step)} {ARROW} {amount(step.after, step)}"
+    if not is_comparable(comparison):
+        return f"{subject}: {values}, not comparable."
     return (
-        f"{subject} takes {change} {longer}: {amount(step.before, step)} {ARROW} "
-        f"{amount(step.after, step)} ({in_percent(step)}), {significance(step)}."
+        f"{subject} takes {change} {longer}: {values} ({in_percent(step)}), {significance(step)}."
     )
 
 
@@ -148,6 +193,16 @@ def row_name(row: Row) -> str:
     if row.kind == "rest":
         return f"the rest: {formatting.count(row.summed_count, 'row')} below 0.1 % of the step"
     return plain(short(row.name) if row.kind == "kernel" else row.name)
+
+
+def status(row: Row, comparison: Comparison) -> str:
+    """Return the label of a row's status; neutral where the sides are not comparable."""
+    return (STATUS if is_comparable(comparison) else NEUTRAL)[row.status]
+
+
+def advice_status(change: AdviceChange, comparison: Comparison) -> str:
+    """Return the label of a finding's status; its side where the sides are not comparable."""
+    return (ADVICE if is_comparable(comparison) else ADVICE_OF_SIDES)[change.status]
 
 
 def row_detail(row: Row) -> str:

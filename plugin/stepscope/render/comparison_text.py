@@ -18,7 +18,8 @@ BAR = 26
 MARGIN = 0.15
 """Of the step before: distance of the bars' base below the lowest level, so that changes show."""
 EIGHTHS = "▏▎▍▌▋▊▉"
-WORSE, BETTER = "red", "green"
+COLOURS = ("red", "green")
+NEUTRAL = ("", "")
 ADVICE_STYLES: dict[AdviceStatus, str] = {
     "fixed": "bold green",
     "better": "green",
@@ -47,7 +48,10 @@ def _comparison(of: Comparison, rows: int) -> Iterator[RenderableType]:
     for name, side in (("before", of.before), ("after", of.after)):
         yield Text(f"{name:<7} {labels.side(side)}", style="dim")
     yield Text()
+    yield from _comparability(of)
     yield Text(labels.headline(of), style="bold")
+    if interval := labels.interval(of):
+        yield Text(f"{interval}.", style="dim")
     for change in of.settings:
         yield indented(Text.assemble(("Setting: ", "bold"), plain(labels.setting(change))))
     for warning in of.warnings:
@@ -61,8 +65,22 @@ def _comparison(of: Comparison, rows: int) -> Iterator[RenderableType]:
         yield _figures([(part.label, part.change) for part in others])
     yield Text()
     yield from _advice(of)
-    yield from _rows("Operators", of.operators, rows)
-    yield from _rows("Work on the device", of.device_work, rows)
+    yield from _rows("Operators", of.operators, of, rows)
+    yield from _rows("Work on the device", of.device_work, of, rows)
+
+
+def _comparability(of: Comparison) -> Iterator[RenderableType]:
+    heading, sentences = labels.comparability(of)
+    if heading:
+        yield Text(f"{heading}:", style="bold yellow")
+        yield from (indented(Text(plain(sentence))) for sentence in sentences)
+        yield Text()
+
+
+def _tone(change: Change, of: Comparison) -> str:
+    """Return the colour of a change for the worse or the better; none if not comparable."""
+    worse, better = COLOURS if labels.is_comparable(of) else NEUTRAL
+    return worse if change.delta > 0 else better
 
 
 def _heading(text: str) -> Text:
@@ -90,14 +108,13 @@ def _waterfall(of: Comparison) -> Table:
     for part in parts:
         change = part.change
         end = level + change.delta
-        style = WORSE if change.delta > 0 else BETTER
         bar = _bar(min(level, end), max(level, end), base, scale)
-        bar.stylize(style if labels.is_significant(change) else "dim")
+        bar.stylize(_tone(change, of) if labels.is_significant(change) else "dim")
         grid.add_row(
             part.label,
             labels.amount(change.before, change),
             labels.amount(change.after, change),
-            _delta(change),
+            _delta(change, of),
             bar,
         )
         level = end
@@ -105,7 +122,7 @@ def _waterfall(of: Comparison) -> Table:
         "after",
         "",
         labels.amount(of.step.after, of.step),
-        _delta(of.step),
+        _delta(of.step, of),
         _bar(base, level, base, scale),
     )
     return grid
@@ -120,10 +137,10 @@ def _bar(begin: float, end: float, base: float, scale: float) -> Text:
     return Text(" " * left + "█" * whole + (EIGHTHS[eighths - 1] if eighths else ""))
 
 
-def _delta(change: Change) -> Text:
+def _delta(change: Change, of: Comparison) -> Text:
     """Return a change, marked where it is not statistically significant."""
     mark = "" if labels.is_significant(change) or not change.delta else f" {labels.NOISE}"
-    style = "" if mark or not change.delta else WORSE if change.delta > 0 else BETTER
+    style = "" if mark or not change.delta else _tone(change, of)
     return Text(labels.delta(change) + (mark or "  "), style=style)
 
 
@@ -144,8 +161,8 @@ def _advice(of: Comparison) -> Iterator[RenderableType]:
         subject = f" ({plain(change.subject)})" if change.subject else ""
         name = Text.assemble((plain(change.title), "bold"), f"{subject}  [{change.rule}]")
         detail = labels.advice(change)
-        style = ADVICE_STYLES.get(change.status, "")
-        grid.add_row(Text(labels.ADVICE[change.status], style=style), name)
+        style = ADVICE_STYLES.get(change.status, "") if labels.is_comparable(of) else ""
+        grid.add_row(Text(labels.advice_status(change, of), style=style), name)
         if detail:
             grid.add_row("", detail)
     yield grid
@@ -171,7 +188,7 @@ def _savings(of: Comparison) -> Table:
     return grid
 
 
-def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[RenderableType]:
+def _rows(heading: str, rows: Sequence[Row], of: Comparison, most: int) -> Iterator[RenderableType]:
     shown, more = labels.changed_rows(rows, most)
     if not shown:
         return
@@ -181,14 +198,14 @@ def _rows(heading: str, rows: Sequence[Row], most: int) -> Iterator[RenderableTy
     yield _heading(f"{heading} that changed ({len(shown) + more}): {where}self time per step")
     grid.add_row("", "", "calls", "time", "change", style="dim")
     for row in shown:
-        _add_row(grid, row, is_mixed=not where)
+        _add_row(grid, row, of, is_mixed=not where)
     yield grid
     if more:
         yield Text(f"… and {more} more: --rows {len(shown) + more}", style="dim")
     yield Text()
 
 
-def _add_row(grid: Table, row: Row, *, is_mixed: bool) -> None:
+def _add_row(grid: Table, row: Row, of: Comparison, *, is_mixed: bool) -> None:
     where, change = labels.main_change(row)
     calls = labels.amount(row.calls.before, row.calls)
     if row.calls.delta:
@@ -196,7 +213,7 @@ def _add_row(grid: Table, row: Row, *, is_mixed: bool) -> None:
     before, after = (labels.amount(value, change) for value in (change.before, change.after))
     time = f"{before} {labels.ARROW} {after}"
     name = _one_line(labels.row_name(row), "bold")
-    grid.add_row(labels.STATUS[row.status], name, calls, time, _delta(change))
+    grid.add_row(labels.status(row, of), name, calls, time, _delta(change, of))
     detail = labels.row_detail(row)
     if is_mixed:
         detail = ", ".join(filter(None, [detail, f"on the {where}"]))

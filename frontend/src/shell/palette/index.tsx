@@ -74,6 +74,7 @@ function useElsewhereEntries(selection: Selection): readonly Entry[] {
     elsewhere.open(page).catch((error: Error) => toast(error.message, { tone: 'bad' }));
   };
   const offline = tools?.perfetto ?? '';
+  if (import.meta.env.MODE === 'shared') return [];
   return commandEntries([
     ...(offline === ''
       ? []

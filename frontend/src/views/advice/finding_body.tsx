@@ -17,14 +17,18 @@ import { PlainTable } from '../../widgets/plain_table';
 import { Prose } from '../../widgets/prose';
 import { SourceLine } from '../../widgets/source_line';
 import { toast } from '../../widgets/toast';
+import { lazyPage } from '../lazy_page';
 import { dismissals } from './dismissed';
 import { Doubts, EvidenceFacts, EvidenceTables } from './evidence';
 import { LearnMore } from './learn_more';
 import { useAffectedTraces } from './links';
 import { EFFORT, findingMarkdown, RISK } from './markdown';
-import { MiniTimeline } from './mini_timeline';
 import { usePrinting } from './printing';
 
+/** In a chunk of its own: closed findings draw no picture. */
+const MiniTimeline = lazyPage(async () => ({
+  default: (await import('./mini_timeline')).MiniTimeline,
+}));
 const MOST_EVENTS = 10;
 const MOST_TRACES = 6;
 

@@ -7,6 +7,7 @@ import { Card } from '../../widgets/card';
 import { Fold } from '../../widgets/fold';
 import { Goto } from '../../widgets/goto';
 import { PlainTable } from '../../widgets/plain_table';
+import { isComparable } from './phrases';
 import type { Side } from './sides';
 
 interface Props {
@@ -20,6 +21,16 @@ const STATUS_LABELS: Readonly<Record<AdviceChange['status'], string>> = {
   worse: 'worse',
   better: 'better',
   still: 'unchanged',
+  'not-checked': 'not checked',
+};
+
+/** The labels where the sides are not comparable: nothing was fixed, or became worse. */
+const SIDE_LABELS: typeof STATUS_LABELS = {
+  fixed: 'only before',
+  new: 'only after',
+  worse: 'both',
+  better: 'both',
+  still: 'both',
   'not-checked': 'not checked',
 };
 
@@ -58,6 +69,7 @@ function Realised({ saving }: { readonly saving: Saving }): ReactNode {
 /** Findings before and after, with their potential savings and the savings achieved. */
 export function AdviceCard({ comparison, before }: Props): ReactNode {
   const { advice, savings } = comparison;
+  const labels = isComparable(comparison) ? STATUS_LABELS : SIDE_LABELS;
   const relevant = savings.filter((saving) => saving.predicted_high_ns > 0);
   const together = relevant.find(({ worker }) => worker === '');
   const perTrace = relevant.filter(({ worker }) => worker !== '');
@@ -78,11 +90,9 @@ export function AdviceCard({ comparison, before }: Props): ReactNode {
             keyOf={({ rule, subject }) => `${rule} ${subject}`}
             columns={[
               {
-                label: 'Now',
+                label: isComparable(comparison) ? 'Now' : 'Side',
                 cell: ({ status }) => (
-                  <span className={`tag strong note advice-${status}`}>
-                    {STATUS_LABELS[status]}
-                  </span>
+                  <span className={`tag strong note advice-${status}`}>{labels[status]}</span>
                 ),
               },
               {

@@ -4,7 +4,15 @@ import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import { firstOf, listed, runOf, runOfWorker, spanOf } from '../../../tests/states';
 import { api } from '../../api/client';
-import type { Change, ComparisonResult, Row, RunState, Runs } from '../../api/types.gen';
+import type {
+  Candidate,
+  Change,
+  Comparability,
+  ComparisonResult,
+  Row,
+  RunState,
+  Runs,
+} from '../../api/types.gen';
 import * as files from '../../host/download';
 import { HOME, type PageLocation } from '../../state/location';
 import { queryOf } from '../../widgets/table/query';
@@ -15,7 +23,17 @@ import { ComparePage } from './page';
 import { verdictText } from './phrases';
 import { ComparisonReport, caveatsOf } from './report';
 import { changeOf, identityOf, isOf, type Only, rowsTable, shapesOf } from './rows';
-import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
+import {
+  asAfter,
+  asBefore,
+  choicesInRun,
+  defaultSides,
+  earlierInFolder,
+  namedSides,
+  nameOf,
+  type Side,
+  type Sides,
+} from './sides';
 import { sourceOf, waterfallOf } from './waterfall';
 
 const gpu = gpuFixture as unknown as ComparisonResult;
@@ -28,69 +46,103 @@ const file = (worker: string, minute: number): string =>
 const recorded = (name: string, minute: number, state: RunState['state'] = 'ready'): RunState =>
   runOfWorker(name, [spanOf({ trace: `t-${name}`, file: file('w', minute), state })]);
 
-const baselineName = (
+const candidate = (run: RunState, patch: Partial<Candidate> = {}): Candidate => ({
+  run: run.id,
+  level: 'comparable',
+  likeness: 0.96,
+  is_same_model: true,
+  reason: 'same device, 96.0 % of the operators in common',
+  ...patch,
+});
+
+const sidesAt = (
   runs: Runs,
   run: RunState,
+  candidates: readonly Candidate[],
   patch: Partial<PageLocation> = {},
-): string | null => {
-  const sides = sidesOf(runs, firstOf(run), { ...HOME, ...patch });
-  return sides.before && nameOf(sides.before);
+): Sides => defaultSides(runs, firstOf(run), { ...HOME, ...patch }, candidates);
+
+const baselineName = (...of: Parameters<typeof sidesAt>): string | null => {
+  const { before } = sidesAt(...of);
+  return before && nameOf(before);
 };
 
 describe('the default baseline', () => {
   const fault = recorded('a/fault', 10);
   const fix = recorded('a/fix', 20);
+  const later = recorded('a/later', 30);
   const other = recorded('b', 15);
+  const runs = listed(fault, fix, later, other);
+  const all = [fault, fix, later, other].map((run) => candidate(run));
 
-  it('is the previous run in the folder, regardless of runs of other folders', () => {
-    expect(baselineName(listed(fault, fix, other), fix)).toBe('a/fault');
+  it('is the latest earlier run of the same model in the folder', () => {
+    expect(baselineName(runs, later, all)).toBe('a/fix');
+    expect(baselineName(runs, fix, all)).toBe('a/fault');
+    const stranger = candidate(fix, { likeness: 0.2, is_same_model: false });
+    expect(baselineName(runs, later, [candidate(fault), stranger])).toBe('a/fault');
   });
 
-  it('is the other run of the folder if none is older', () => {
-    expect(baselineName(listed(fault, fix, other), fault)).toBe('a/fix');
+  it('is no later run, no run of another folder or model, and none that is not read', () => {
+    expect(baselineName(runs, fault, all)).toBeNull();
+    expect(baselineName(runs, other, all)).toBeNull();
+    expect(baselineName(runs, fix, [candidate(fault, { is_same_model: false })])).toBeNull();
+    expect(baselineName(runs, fix, [])).toBeNull();
   });
 
-  it('is the latest older run for a run without a folder', () => {
-    expect(baselineName(listed(fault, fix, other), other)).toBe('a/fault');
-    expect(
-      baselineName(listed(other, recorded('c', 30), recorded('d', 40)), recorded('d', 40)),
-    ).toBe('c');
+  it('is no run of an unknown time', () => {
+    const undated = runOfWorker('a/undated', [spanOf({ trace: 'x', file: 'w.1.pt.trace.json' })]);
+    const both = [candidate(undated), candidate(fix)];
+    expect(baselineName(listed(undated, fix), fix, both)).toBeNull();
+    expect(baselineName(listed(undated, fix), undated, both)).toBeNull();
   });
 
-  it('is never an unreadable run, and is null without another run', () => {
-    expect(baselineName(listed(recorded('a/x', 5, 'unreadable'), fix), fix)).toBeNull();
-    expect(baselineName(listed(fix), fix)).toBeNull();
+  it('is never an unreadable run', () => {
+    const broken = recorded('a/x', 5, 'unreadable');
+    expect(earlierInFolder(listed(broken, fix), fix)).toEqual([]);
+    expect(baselineName(listed(broken, fix), fix, [candidate(broken)])).toBeNull();
   });
 
-  it('is the previous span if a span is selected and there is no other run', () => {
-    const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
+  const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
+
+  it('is the span before without such a run, never the span after', () => {
     const run = runOfWorker('solo', spans);
-    const chosen = { worker: 'w', span: '2' };
-    const sides = sidesOf(listed(run), firstOf(run, 1), { ...HOME, ...chosen });
-    expect(sides.before && nameOf(sides.before)).toBe('solo, w, span 1');
-    expect(sides.reason).toBe('another span of the same worker');
-  });
-
-  it('is the previous span or another worker for a single run', () => {
-    const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
-    const names = (run: RunState): (string | null)[] => {
-      const sides = sidesOf(listed(run), firstOf(run), HOME);
-      return [sides.before && nameOf(sides.before), nameOf(sides.after)];
+    const names = (at: number, patch: Partial<PageLocation>): (string | null)[] => {
+      const { before, after } = defaultSides(
+        listed(run),
+        firstOf(run, at),
+        { ...HOME, ...patch },
+        [],
+      );
+      return [before && nameOf(before), nameOf(after)];
     };
-    const run = runOfWorker('solo', spans);
-    expect(names(run)).toEqual(['solo, span 2', 'solo, span 3']);
-    const ranks = runOf('ranks', 'ready', [spanOf(), spanOf({ trace: 't2' })]);
-    expect(names(ranks)).toEqual(['ranks, rank0', 'ranks, rank1']);
+    expect(names(0, {})).toEqual(['solo, span 2', 'solo, span 3']);
+    expect(names(1, { worker: 'w', span: '2' })).toEqual(['solo, w, span 1', 'solo, w, span 2']);
+    expect(names(0, { worker: 'w', span: '1' })[0]).toBeNull();
   });
 
-  it('is the one in the URL, or an error if it does not exist', () => {
-    expect(baselineName(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
-    const gone = sidesOf(listed(fix), firstOf(fix), { ...HOME, baseRun: 'gone' });
-    expect([gone.before, gone.unknown]).toEqual([null, 'gone']);
+  it('is never another worker, which may be selected', () => {
+    const ranks = runOf('ranks', 'ready', [spanOf(), spanOf({ trace: 't2' })]);
+    const sides = sidesAt(listed(ranks), ranks, []);
+    expect(sides.before).toBeNull();
+    const [choice] = choicesInRun(sides.after);
+    expect(choice && [nameOf(choice.before), nameOf(choice.after)]).toEqual([
+      'ranks, rank0',
+      'ranks, rank1',
+    ]);
+    expect(choicesInRun({ run: fix, worker: null, span: null })).toEqual([]);
+    const first: Side = { run: runOfWorker('solo', spans), worker: 'w', span: '1' };
+    expect(choicesInRun(first).map(({ before }) => nameOf(before))).toEqual(['solo, w, span 2']);
+  });
+
+  it('yields to the one in the URL, which may not exist', () => {
+    const named = (baseRun: string): ReturnType<typeof namedSides> =>
+      namedSides(runs, firstOf(fix), { ...HOME, baseRun });
+    expect(named('b')).toMatchObject({ before: { run: other } });
+    expect(named('gone')).toBe('unknown');
+    expect(namedSides(runs, firstOf(fix), HOME)).toBeNull();
   });
 
   it('is restored from the URL', () => {
-    const runs = listed(fault, fix, other);
     const sides: readonly Side[] = [
       { run: fault, worker: null, span: null },
       { run: fault, worker: 'w', span: null },
@@ -98,8 +150,10 @@ describe('the default baseline', () => {
     ];
     for (const side of sides) {
       const location = { ...HOME, ...asAfter(side, {}), ...asBefore(side) };
-      const region = sidesOf(runs, firstOf(fault), location);
-      expect([region.before, region.after]).toEqual([side, side]);
+      expect(namedSides(runs, firstOf(fault), location)).toMatchObject({
+        before: side,
+        after: side,
+      });
     }
   });
 
@@ -110,8 +164,7 @@ describe('the default baseline', () => {
       Array.from({ length: 40 }, (_, at) => spanOf({ trace: `${at}` })),
     );
     const side = (patch: Partial<PageLocation>): string | null =>
-      sidesOf(listed(many, recorded('other', 1)), firstOf(many), { ...HOME, ...patch }).after
-        .worker;
+      sidesAt(listed(many, recorded('other', 1)), many, [], patch).after.worker;
     expect(side({})).toBe('rank0');
     expect(side({ options: { workers: 'all' } })).toBeNull();
   });
@@ -253,9 +306,9 @@ describe('a comparison of two runs', () => {
     renderInPage(<ComparisonReport data={gpu} {...sides} />);
     const advice = screen.getByRole('table', { name: 'Advice before and after' });
     expect(within(advice).getAllByText('fixed')).toHaveLength(gpu.comparison.advice.length);
-    expect(within(advice).getByText('17.2–22.9 ms')).toBeTruthy();
+    expect(within(advice).getByText('22.3–23.0 ms')).toBeTruthy();
     expect(screen.getByText(/The estimated saving of the fixed findings/).textContent).toContain(
-      '22.9 ms',
+      '23.0 ms',
     );
   });
 
@@ -320,19 +373,49 @@ it('shows caveats', () => {
   const doubtful = {
     ...gpu,
     is_same: true,
-    has_other_devices: true,
-    after: { ...gpu.after, waiting_count: 1, devices: 'Other GPU' },
-    comparison: {
-      ...gpu.comparison,
-      warnings: ['The device was A and is B.', 'There are no steps after: …'],
-    },
+    after: { ...gpu.after, waiting_count: 1 },
+    comparison: { ...gpu.comparison, warnings: ['There are no steps after: …'] },
   };
   const caveats = caveatsOf(doubtful).join('\n');
   expect(caveats).toContain('nothing can have changed');
   expect(caveats).toContain('1 trace is still to be read');
-  expect(caveats).toContain('Other GPU after');
   expect(caveats).toContain('There are no steps after');
-  expect(caveats).not.toContain('The device was A');
+});
+
+describe('sides that are not comparable', () => {
+  const withLevel = (patch: Partial<Comparability>): ComparisonResult => ({
+    ...gpu,
+    comparison: {
+      ...gpu.comparison,
+      comparability: { ...gpu.comparison.comparability, ...patch },
+    },
+  });
+  const different = withLevel({
+    level: 'not-comparable',
+    reasons: ['The devices are different: A100 before, H100 after.'],
+  });
+
+  it('are stated above all, without a verdict and its colours', () => {
+    const { container } = renderInPage(<ComparisonReport data={different} {...sides} />);
+    const notice = screen.getByRole('region', { name: 'Not comparable' });
+    expect(notice.textContent).toContain('A100 before, H100 after');
+    expect(container.firstElementChild).toBe(notice);
+    expect(verdictText(different.comparison)).toBe('Step 51.4 ms → 28.5 ms, not comparable');
+    expect(notice.nextElementSibling?.className).toContain('compare-neutral');
+    expect(container.querySelector('.headline-change')?.className).toContain('tone-same');
+    const advice = screen.getByRole('table', { name: 'Advice before and after' });
+    expect(within(advice).queryByText('fixed')).toBeNull();
+    expect(within(advice).getAllByText('only before').length).toBeGreaterThan(0);
+  });
+
+  it('are compared with care where only settings differ', () => {
+    const careful = withLevel({ level: 'with-care', cautions: ['with_stack was off and is on.'] });
+    const { container } = renderInPage(<ComparisonReport data={careful} {...sides} />);
+    const notice = screen.getByRole('region', { name: 'Comparable with care' });
+    expect(notice.textContent).toContain('with_stack was off and is on.');
+    expect(container.querySelector('.compare-neutral')).toBeNull();
+    expect(container.querySelector('.tone-better')).not.toBeNull();
+  });
 });
 
 it('lists settings that differ', () => {
@@ -356,21 +439,51 @@ describe('the page', () => {
     expect(screen.getByText('Nothing to compare with yet')).toBeTruthy();
   });
 
+  const answered = (candidates: readonly Candidate[]): ReturnType<typeof vi.spyOn> =>
+    vi
+      .spyOn(api, 'get')
+      .mockImplementation((path) =>
+        Promise.resolve(path === 'comparison/candidates' ? { schema: 1, candidates } : gpu),
+      );
+
   it('shows the progress of reading a side', () => {
     const reading = recorded('synthetic_dataloader/fault', 1, 'reading');
-    renderInPage(<ComparePage selection={firstOf(fix)} runs={listed(reading, fix)} />);
+    const page = <ComparePage selection={firstOf(fix)} runs={listed(reading, fix)} />;
+    renderInPage(page, { baseRun: reading.id });
     expect(
       screen.getByRole('heading', { name: /Reading synthetic_dataloader\/fault/ }),
     ).toBeTruthy();
   });
 
   it('requests both sides, and swaps them', async () => {
-    const get = vi.spyOn(api, 'get').mockResolvedValue(gpu);
+    const get = answered([candidate(fault)]);
     const page = <ComparePage selection={firstOf(fix)} runs={listed(fault, fix)} />;
     const { store } = renderInPage(page);
     await waitFor(() => expect(screen.getByText('−44.5 %')).toBeTruthy());
     expect(get.mock.lastCall?.[1]).toMatchObject({ run: fix.id, base_run: fault.id });
     await userEvent.click(screen.getByRole('button', { name: 'Swap before and after' }));
     expect(store.current()).toMatchObject({ run: fault.id, baseRun: fix.id, baseWorker: '*' });
+  });
+
+  it('asks for a run without an earlier one of the same family', async () => {
+    const stranger = recorded('resnet', 3);
+    answered([
+      candidate(stranger, { level: 'not-comparable', reason: 'same device, batch size 32 and 64' }),
+    ]);
+    const page = <ComparePage selection={firstOf(fix)} runs={listed(stranger, fix)} />;
+    const { store } = renderInPage(page);
+    const heading = /Compare synthetic_dataloader\/fix with which run\?/;
+    await waitFor(() => expect(screen.getByRole('heading', { name: heading })).toBeTruthy());
+    const list = screen.getByRole('list', { name: 'Likely baselines' });
+    const link = within(list).getByRole('link', { name: /resnet/ });
+    expect(link.textContent).toContain('not comparable');
+    expect(link.textContent).toContain('Same device, batch size 32 and 64');
+    await userEvent.click(link);
+    expect(store.current()).toMatchObject({ baseRun: stranger.id, view: 'advice' });
+  });
+
+  it('says that the baseline of a link does not exist', () => {
+    renderInPage(<ComparePage selection={firstOf(fix)} runs={listed(fix)} />, { baseRun: 'gone' });
+    expect(screen.getByText('The baseline run was not found')).toBeTruthy();
   });
 });

@@ -9,26 +9,35 @@ import { Loaded, Skeleton } from '../../widgets/loaded';
 import { Reading } from '../../widgets/reading';
 import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
-import { useComparison } from './query';
+import { useCandidates, useComparison } from './query';
+import { Question } from './question';
 import { ComparisonReport } from './report';
-import { type Side, type Sides, sidesOf, spansOfSide } from './sides';
+import {
+  choicesInRun,
+  defaultSides,
+  namedSides,
+  type Side,
+  type Sides,
+  spansOfSide,
+} from './sides';
 import { Versus } from './versus';
 import './compare.css';
 
-function NothingToCompare({ unknown }: { readonly unknown: string | null }): ReactNode {
-  if (unknown !== null) {
-    return (
-      <Empty icon="info" title="The baseline run was not found">
-        <p>
-          “{unknown}” is not in this log directory: it may have been renamed or removed, or the link
-          belongs to another directory.
-        </p>
-        <Goto to={{ baseRun: null, baseWorker: null, baseSpan: null }} className="button">
-          Compare with the previous run
-        </Goto>
-      </Empty>
-    );
-  }
+function UnknownBaseline({ name }: { readonly name: string | null }): ReactNode {
+  return (
+    <Empty icon="info" title="The baseline run was not found">
+      <p>
+        “{name}” is not in this log directory: it may have been renamed or removed, or the link
+        belongs to another directory.
+      </p>
+      <Goto to={{ baseRun: null, baseWorker: null, baseSpan: null }} className="button">
+        Choose another run
+      </Goto>
+    </Empty>
+  );
+}
+
+function NothingToCompare(): ReactNode {
   return (
     <Empty icon="compare" title="Nothing to compare with yet">
       <p>
@@ -60,25 +69,59 @@ function LoadedReport({
   );
 }
 
-function Body({ before, after, unknown }: Sides): ReactNode {
-  if (!before) return <NothingToCompare unknown={unknown} />;
-  const pending = [before, after].find(isPendingSide);
-  if (!pending) return <LoadedReport before={before} after={after} />;
-  const [span] = spansOfSide(pending);
-  return <Reading run={pending.run} trace={span?.trace ?? ''} />;
+interface BodyProps {
+  readonly runs: Runs;
+  readonly before: Side;
+  readonly after: Side;
+  readonly reason: string;
 }
 
-export function ComparePage({ selection, runs }: PageProps & { readonly runs: Runs }): ReactNode {
+function Body({ runs, before, after, reason }: BodyProps): ReactNode {
+  const pending = [before, after].find(isPendingSide);
+  const [span] = pending ? spansOfSide(pending) : [];
+  return (
+    <>
+      <Versus runs={runs} after={after} before={before} reason={reason} />
+      {pending ? (
+        <Reading run={pending.run} trace={span?.trace ?? ''} />
+      ) : (
+        <LoadedReport before={before} after={after} />
+      )}
+    </>
+  );
+}
+
+type ListProps = PageProps & { readonly runs: Runs };
+
+/** The comparison with the default baseline, or the question for one. */
+function DefaultBody({ selection, runs }: ListProps): ReactNode {
   const { location } = useNavigation();
-  const sides = sidesOf(runs, selection, location);
+  const query = useCandidates(selection.run, runs);
+  const isLoading = query.data === undefined && query.error === null;
+  const candidates = query.data?.candidates ?? [];
+  const sides: Sides = defaultSides(runs, selection, location, candidates);
+  const { before, after } = sides;
+  const isAlone = runs.runs.length < 2 && choicesInRun(after).length === 0;
+  if (before === null && isAlone) return <NothingToCompare />;
+  if (isLoading && runs.runs.length > 1) return <Skeleton />;
+  if (before !== null) return <Body runs={runs} {...sides} before={before} />;
+  return <Question runs={runs} after={after} candidates={candidates} />;
+}
+
+function NamedBody({ selection, runs }: ListProps): ReactNode {
+  const { location } = useNavigation();
+  const sides = namedSides(runs, selection, location);
+  if (sides === 'unknown') return <UnknownBaseline name={location.baseRun} />;
+  if (!sides?.before) return <DefaultBody selection={selection} runs={runs} />;
+  return <Body runs={runs} {...sides} before={sides.before} />;
+}
+
+export function ComparePage({ selection, runs }: ListProps): ReactNode {
   return (
     <div className="page compare">
       <ViewHeader title="Compare" note="differences between two runs, and their significance" />
       <div className="stack">
-        {sides.before && (
-          <Versus runs={runs} after={sides.after} before={sides.before} reason={sides.reason} />
-        )}
-        <Body {...sides} />
+        <NamedBody selection={selection} runs={runs} />
       </div>
     </div>
   );

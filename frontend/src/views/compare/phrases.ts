@@ -18,6 +18,10 @@ export function significanceOf(of: Change): string {
   return `${isSignificant(of) ? '' : 'not '}statistically significant${p}`;
 }
 
+/** Whether changes may be called better or worse. */
+export const isComparable = ({ comparability }: Comparison): boolean =>
+  comparability.level !== 'not-comparable';
+
 /** The parts that explain a change best: significant ones in its direction, at most two. */
 export function mainParts({ step, waterfall }: Comparison): Part[] {
   const delta = deltaOf(step);
@@ -50,21 +54,24 @@ function becauseOf(comparison: Comparison): string {
   return (parts.length === 1 ? 'mostly ' : '') + parts.join(' and ');
 }
 
-function toneOf({ step }: Comparison): Verdict['tone'] {
+function toneOf(comparison: Comparison): Verdict['tone'] {
+  const { step } = comparison;
   const delta = deltaOf(step);
-  if (isNoise(step) || delta === 0) return 'same';
+  if (isNoise(step) || delta === 0 || !isComparable(comparison)) return 'same';
   return delta < 0 ? 'better' : 'worse';
 }
 
 export function verdictOf(comparison: Comparison): Verdict {
   const { step, before } = comparison;
   const isChanged = deltaOf(step) !== 0;
+  const isFair = isComparable(comparison);
+  const changed = isChanged ? relativeChange(step.before, step.after) : 'no change';
   return {
     what: before.step_count > 0 ? 'Step' : 'Trace',
     before: duration(step.before),
     after: duration(step.after),
-    change: isChanged ? relativeChange(step.before, step.after) : 'no change',
-    because: isChanged ? becauseOf(comparison) : '',
+    change: isFair ? changed : 'not comparable',
+    because: isChanged && isFair ? becauseOf(comparison) : '',
     tone: toneOf(comparison),
   };
 }

@@ -1,6 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { usePolledQuery } from '../../api/polling';
-import type { ComparisonResult } from '../../api/types.gen';
+import type { Candidates, ComparisonResult, RunState, Runs } from '../../api/types.gen';
+import { spansOf } from '../../core/progress';
 import { type Side, spansOfSide } from './sides';
 
 /** Compares two sides, and again until all their traces are read. */
@@ -17,4 +18,16 @@ export function useComparison(before: Side, after: Side): UseQueryResult<Compari
     spans: [before, after].flatMap(spansOfSide),
     waitingCount: (answer) => answer.before.waiting_count + answer.after.waiting_count,
   });
+}
+
+/** The runs to compare a run with; requested again while files are being read. */
+export function useCandidates(run: RunState, runs: Runs): UseQueryResult<Candidates> {
+  return usePolledQuery(
+    'comparison/candidates',
+    { run: run.id },
+    {
+      spans: runs.runs.flatMap(spansOf),
+      waitingCount: () => (runs.loading ? 1 : 0),
+    },
+  );
 }

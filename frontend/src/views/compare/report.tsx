@@ -12,8 +12,9 @@ import { Problems } from '../../widgets/problems';
 import { Prose } from '../../widgets/prose';
 import { Tabs } from '../../widgets/tabs';
 import { AdviceCard } from './advice_card';
+import { Comparability } from './comparability';
 import { PartsList } from './parts_list';
-import { sizeOf, verdictOf, verdictText } from './phrases';
+import { isComparable, sizeOf, verdictOf, verdictText } from './phrases';
 import { RowsTable } from './rows_table';
 import { asBefore, nameOf, type Side } from './sides';
 import { StepsCard } from './steps_card';
@@ -43,30 +44,25 @@ function VerdictLine({ data }: DataProps): ReactNode {
         <Copy text={() => verdictText(comparison)} label="Copy the verdict" quiet />
       </p>
       <p className="muted">
-        The change of the step: {data.significance}. Before: {sizeOf(comparison.before)}. After:{' '}
-        {sizeOf(comparison.after)}.
+        The change of the step: {data.significance}
+        {data.interval === '' ? '' : `; ${data.interval}`}. Before: {sizeOf(comparison.before)}.
+        After: {sizeOf(comparison.after)}.
       </p>
     </div>
   );
 }
 
 /** Reasons to doubt the comparison. */
-export function caveatsOf({ comparison, before, after, ...about }: ComparisonResult): string[] {
+export function caveatsOf({ comparison, before, after, is_same }: ComparisonResult): string[] {
   const pendingCount = before.waiting_count + after.waiting_count;
-  const others = about.has_other_devices
-    ? comparison.warnings.filter((text) => !text.startsWith('The device was '))
-    : comparison.warnings;
   return [
-    about.is_same
+    is_same
       ? 'Both sides are the same traces: nothing can have changed. Select another baseline.'
       : '',
     pendingCount > 0
       ? `${plural(pendingCount, 'trace is', 'traces are')} still to be read: the figures may change.`
       : '',
-    about.has_other_devices
-      ? `The devices are different: ${before.devices} before, ${after.devices} after. Times depend on the devices as well as on the change.`
-      : '',
-    ...others,
+    ...comparison.warnings,
   ].filter((text) => text !== '');
 }
 
@@ -181,47 +177,50 @@ export function ComparisonReport({ data, before, after }: Props): ReactNode {
   const hasDevices = comparison.idle.length + comparison.figures.length > 0;
   const per = hasSteps ? 'per step' : 'over the whole trace';
   return (
-    <div className="stack">
-      <VerdictLine data={data} />
-      <Problems problems={[...data.before.problems, ...data.after.problems]} />
-      <Settings data={data} />
-      <Caveats data={data} />
-      <div className="compare-main">
-        <Card title="Changes by category" note={`${per}; click a category to see its rows`}>
-          <div className="scroll-x">
-            <WaterfallChart comparison={comparison} onOpen={open} />
-          </div>
-        </Card>
-        <StepsCard data={data} />
-      </div>
-      <AdviceCard comparison={comparison} before={before} />
-      {hasDevices && (
-        <div className="compare-pair">
-          <PartsList
-            title="Idle causes of the device"
-            note={`${per}, of the busiest device; not tested`}
-            parts={comparison.idle}
-            isOneScale
-            none="No device was idle, or none was recorded."
-          />
-          <PartsList
-            title="Device utilization"
-            note="means over traces; not tested"
-            parts={comparison.figures}
-            isOneScale={false}
-            none="No device was recorded on both sides."
-          />
+    <>
+      <Comparability of={comparison.comparability} />
+      <div className={isComparable(comparison) ? 'stack' : 'stack compare-neutral'}>
+        <VerdictLine data={data} />
+        <Problems problems={[...data.before.problems, ...data.after.problems]} />
+        <Settings data={data} />
+        <Caveats data={data} />
+        <div className="compare-main">
+          <Card title="Changes by category" note={`${per}; click a category to see its rows`}>
+            <div className="scroll-x">
+              <WaterfallChart comparison={comparison} onOpen={open} />
+            </div>
+          </Card>
+          <StepsCard data={data} />
         </div>
-      )}
-      <Tables data={data} before={before} after={after} target={tables} />
-      <details className="compare-test">
-        <summary>How significance is tested, and which rows are listed</summary>
-        <p>{data.test}</p>
-        <p>
-          Rows are matched by name, never by position. Rows below a thousandth of a step on both
-          sides are left out, unless they are new or gone.
-        </p>
-      </details>
-    </div>
+        <AdviceCard comparison={comparison} before={before} />
+        {hasDevices && (
+          <div className="compare-pair">
+            <PartsList
+              title="Idle causes of the device"
+              note={`${per}, of the busiest device; not tested`}
+              parts={comparison.idle}
+              isOneScale
+              none="No device was idle, or none was recorded."
+            />
+            <PartsList
+              title="Device utilization"
+              note="means over traces; not tested"
+              parts={comparison.figures}
+              isOneScale={false}
+              none="No device was recorded on both sides."
+            />
+          </div>
+        )}
+        <Tables data={data} before={before} after={after} target={tables} />
+        <details className="compare-test">
+          <summary>How significance is tested, and which rows are listed</summary>
+          <p>{data.test}</p>
+          <p>
+            Rows are matched by name, never by position. Rows below a thousandth of a step on both
+            sides are left out, unless they are new or gone.
+          </p>
+        </details>
+      </div>
+    </>
   );
 }

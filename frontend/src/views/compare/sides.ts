@@ -1,5 +1,5 @@
-/** The two compared sides: those in the URL, else the shown traces and the previous ones. Pure. */
-import type { RunState, Runs, Span, Worker } from '../../api/types.gen';
+/** The two compared sides: those in the URL, else the shown traces and an earlier run of their family. Pure. */
+import type { Candidate, RunState, Runs, Span, Worker } from '../../api/types.gen';
 import { spansOf } from '../../core/progress';
 import { recordedAt } from '../../core/recorded';
 import type { PageLocation } from '../../state/location';
@@ -21,17 +21,10 @@ export interface Side {
 }
 
 export interface Sides {
-  /** Null without a baseline, or if the URL names an unknown run. */
+  /** Null without a baseline. */
   readonly before: Side | null;
   readonly after: Side;
   /** The reason for a default baseline; empty for one from the URL. */
-  readonly reason: string;
-  /** An unknown run that the URL names. */
-  readonly unknown: string | null;
-}
-
-interface Baseline {
-  readonly side: Side;
   readonly reason: string;
 }
 
@@ -55,12 +48,19 @@ export const latestOf = (run: RunState): string =>
 
 const folderOf = (run: RunState): string => run.name.slice(0, run.name.lastIndexOf('/') + 1);
 
-const isUsable = ({ state }: RunState): boolean => state !== 'unreadable' && state !== 'cancelled';
+/** Whether two runs are in one folder. */
+export const isSibling = (a: RunState, b: RunState): boolean => folderOf(a) === folderOf(b);
 
-/** The last run recorded before `moment`, else the first one after it. */
-function nearest(runs: readonly RunState[], moment: string): RunState | undefined {
-  const byTime = runs.toSorted((a, b) => (latestOf(a) < latestOf(b) ? -1 : 1));
-  return byTime.findLast((run) => latestOf(run) < moment) ?? byTime[0];
+const isReadable = ({ state }: RunState): boolean =>
+  state !== 'unreadable' && state !== 'cancelled';
+
+/** The other runs of the folder that were recorded before a run, both at known times; the latest first. */
+export function earlierInFolder(runs: Runs, run: RunState): RunState[] {
+  const moment = latestOf(run);
+  return runs.runs
+    .filter((other) => other.id !== run.id && isReadable(other) && isSibling(other, run))
+    .filter((other) => latestOf(other) !== '' && latestOf(other) < moment)
+    .toSorted((a, b) => (latestOf(a) < latestOf(b) ? 1 : -1));
 }
 
 /** The corresponding side of another run: the same worker by name or rank, and the same span. */
@@ -79,50 +79,38 @@ export function counterpart({ run, worker, span }: Side, other: RunState): Side 
   };
 }
 
-/** The previous span of the same worker, else the next one. */
-function otherSpan(side: Side): Side | null {
-  const labels = workerOf(side.run, side.worker)?.spans.map(({ label }) => label) ?? [];
-  const at = labels.indexOf(side.span ?? '');
-  const label = labels[at - 1] ?? labels[at + 1];
-  return at < 0 || label === undefined ? null : { ...side, span: label };
-}
-
-/** The default baseline. */
-export function baselineOf(runs: Runs, after: Side): Baseline | null {
-  const others = runs.runs.filter((run) => run.id !== after.run.id && isUsable(run));
-  const moment = latestOf(after.run);
-  const inFolder = others.filter((run) => folderOf(run) === folderOf(after.run));
-  const sibling = folderOf(after.run) === '' ? undefined : nearest(inFolder, moment);
-  if (sibling) {
-    const isBefore = latestOf(sibling) < moment;
-    const reason = isBefore ? 'the run before it in its folder' : 'the other run in its folder';
-    return { side: counterpart(after, sibling), reason };
-  }
-  const span = otherSpan(after);
-  if (span) return { side: span, reason: 'another span of the same worker' };
-  const previous = nearest(others, moment);
-  if (!previous) return null;
-  const reason = latestOf(previous) < moment ? 'the run recorded before it' : 'another run';
-  return { side: counterpart(after, previous), reason };
-}
-
-type SidePair = Omit<Sides, 'unknown'>;
-
-/** Sides of a single run: its last two spans, else its first two workers. */
-function singleRun({ run, worker, span }: Side): SidePair | null {
+/** The side of the span before, and the side of the last span where all spans are selected. */
+function earlierSpan({ run, worker, span }: Side): Sides | null {
   const workers = run.workers.filter(({ name }) => worker === null || name === worker);
   const labels = [...new Set(workers.flatMap(({ spans }) => spans.map(({ label }) => label)))];
-  const [earlier, later] = labels.slice(-2);
-  if (span === null && earlier !== undefined && later !== undefined) {
-    const side = (label: string): Side => ({ run, worker, span: label });
-    return { before: side(earlier), after: side(later), reason: 'the span before it' };
-  }
+  const at = span === null ? labels.length - 1 : labels.indexOf(span);
+  const [earlier, later] = [labels[at - 1], labels[at]];
+  if (earlier === undefined || later === undefined) return null;
+  const side = (label: string): Side => ({ run, worker, span: label });
+  return { before: side(earlier), after: side(later), reason: 'the span before it' };
+}
+
+/** A choice of both sides in one run. */
+export interface Choice {
+  readonly before: Side;
+  readonly after: Side;
+}
+
+/** Comparisons in the run: with another span, and of two workers. */
+export function choicesInRun(after: Side): Choice[] {
+  const { run, worker, span } = after;
+  const later = workerOf(run, worker)?.spans.find(({ label }) => label !== span);
   const [first, second] = run.workers;
-  if (!first || !second) return null;
-  const side = (name: string): Side => ({ run, worker: name, span });
-  const reason = 'another worker of the run';
-  if (worker === first.name) return { before: side(second.name), after: side(worker), reason };
-  return { before: side(first.name), after: side(worker ?? second.name), reason };
+  const shown = worker ?? second?.name;
+  const other = shown === first?.name ? second : first;
+  return [
+    ...(worker !== null && span !== null && later
+      ? [{ before: { ...after, span: later.label }, after }]
+      : []),
+    ...(shown !== undefined && other && other.name !== shown
+      ? [{ before: { run, worker: other.name, span }, after: { run, worker: shown, span } }]
+      : []),
+  ];
 }
 
 /** Whether the whole run is compared: on request, or by default for a run of few traces. */
@@ -142,23 +130,44 @@ function afterOf(selection: Selection, location: PageLocation): Side {
 
 const nameFromUrl = (text: string | null): string | null => (text === ALL ? null : text);
 
-export function sidesOf(runs: Runs, selection: Selection, location: PageLocation): Sides {
-  const after = afterOf(selection, location);
+/** The sides that the URL names; null if it names no baseline, `unknown` if there is no such run. */
+export function namedSides(
+  runs: Runs,
+  selection: Selection,
+  location: PageLocation,
+): Sides | 'unknown' | null {
   const { baseRun, baseWorker, baseSpan } = location;
-  if (baseRun === null) {
-    const match = baselineOf(runs, after);
-    if (match) return { before: match.side, after, reason: match.reason, unknown: null };
-    return { ...(singleRun(after) ?? { before: null, after, reason: '' }), unknown: null };
-  }
+  if (baseRun === null) return null;
   const runBy = (key: 'id' | 'name'): RunState | undefined =>
     runs.runs.find((candidate) => candidate[key] === baseRun);
   const run = runBy('id') ?? runBy('name');
-  if (!run) return { before: null, after, reason: '', unknown: baseRun };
+  if (!run) return 'unknown';
+  const after = afterOf(selection, location);
   const before =
     baseWorker === null && baseSpan === null
       ? counterpart(after, run)
       : { run, worker: nameFromUrl(baseWorker), span: nameFromUrl(baseSpan) };
-  return { before, after, reason: '', unknown: null };
+  return { before, after, reason: '' };
+}
+
+/**
+ * The default sides. The baseline is of the same family: the latest run of the same model that was recorded earlier in
+ * the same folder, else the span before. Otherwise there is none.
+ */
+export function defaultSides(
+  runs: Runs,
+  selection: Selection,
+  location: PageLocation,
+  candidates: readonly Candidate[],
+): Sides {
+  const after = afterOf(selection, location);
+  const sameModel = new Set(candidates.flatMap((of) => (of.is_same_model ? of.run : [])));
+  const earlier = earlierInFolder(runs, after.run).find(({ id }) => sameModel.has(id));
+  if (earlier) {
+    const reason = 'an earlier run of the same model';
+    return { before: counterpart(after, earlier), after, reason };
+  }
+  return earlierSpan(after) ?? { before: null, after, reason: '' };
 }
 
 /** The location with `side` as *before*. */

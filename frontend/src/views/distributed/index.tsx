@@ -9,7 +9,7 @@ export const view: View = {
   key: 'd',
   dependsOn: ['comparison of ranks', 'step breakdown'],
   scope: 'run',
-  isFiltered: true,
+  isFiltered: 'step',
   missing: ({ run }) => (run.workers.length < 2 ? 'Only one rank of this run was recorded.' : null),
   keys: [
     ['← ↑ → ↓', 'Move between ranks and steps in the heat map'],

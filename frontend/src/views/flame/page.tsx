@@ -295,7 +295,7 @@ function Header({ shown, selection, graph, functions, matcher, picture }: Header
       >
         <Icon name="columns" size={15} /> Functions
       </Button>
-      {comparison.baseline === null && (
+      {comparison.baseline === null && import.meta.env.MODE !== 'shared' && (
         <a
           className="button"
           target="_blank"

@@ -40,6 +40,7 @@ function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
         </span>
         <span />
         <span className="number strong">{bytes(peak)}</span>
+        {notes.memory_peak_bytes && <span className="bullet-note">{notes.memory_peak_bytes}</span>}
       </div>
     );
   }

@@ -7,6 +7,7 @@ export const view: View = {
   icon: 'overview',
   order: 20,
   key: 'o',
+  isFiltered: true,
   dependsOn: ['step breakdown', 'device use', 'idle causes', 'memory'],
   Page: lazy(() => import('./page')),
 };

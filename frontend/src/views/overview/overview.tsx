@@ -20,11 +20,13 @@ import './overview.css';
 interface Props {
   readonly overview: Overview;
   readonly run: string;
+  /** The step or time range that the figures are filtered to; empty for the whole trace. */
+  readonly filter?: string;
 }
 
 type Chart = RefObject<HTMLDivElement | null>;
 
-interface PartProps extends Pick<Props, 'overview'> {
+interface PartProps extends Pick<Props, 'overview' | 'filter'> {
   /** Receives the chart, for exports. */
   readonly chart: Chart;
 }
@@ -53,12 +55,9 @@ function stepTable({ steps, categories }: Overview): ExportTable {
   };
 }
 
-/** The names of the trace, for files. */
-const traceNames = (run: string, { worker, span }: Overview): readonly string[] => [
-  run,
-  worker,
-  span,
-];
+/** The names of the trace and of the filter, for files. */
+const traceNames = ({ overview, run, filter = '' }: Props): readonly string[] =>
+  [run, overview.worker, overview.span, filter].filter((name) => name !== '');
 
 function meanParts({ categories, step }: Overview): Part[] {
   return categories.map((category) => ({
@@ -67,24 +66,32 @@ function meanParts({ categories, step }: Overview): Part[] {
   }));
 }
 
-function MeanStep({ overview, chart }: PartProps): ReactNode {
+/** What the parts sum to: the mean step, the selected step, or a time without whole steps. */
+function wholeOf({ step }: Overview, filter = ''): string {
+  if (step.count === 0) return filter === '' ? 'Recorded window' : 'Selected time';
+  if (filter === '') return 'Mean step';
+  return step.count === 1 ? 'Selected step' : 'Mean of the selected steps';
+}
+
+function MeanStep({ overview, filter, chart }: PartProps): ReactNode {
   const { step, window_ns } = overview;
   const hasSteps = step.count > 0;
+  const title = wholeOf(overview, filter);
   const spread = step.count > 1 ? ` ± ${duration(step.standard_deviation_ns)}` : '';
   return (
     <Card
-      title={hasSteps ? 'Mean step' : 'Recorded window'}
+      title={title}
       note={
         hasSteps
           ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)}`
-          : `${duration(window_ns)}; no ProfilerStep was recorded`
+          : `${duration(window_ns)}; ${filter === '' ? 'no ProfilerStep was recorded' : 'no whole step'}`
       }
     >
       <div ref={chart}>
         <StackedBar
           parts={meanParts(overview)}
           totalNs={step.mean_ns}
-          whole={hasSteps ? 'mean step' : 'recorded window'}
+          whole={title.toLowerCase()}
         />
       </div>
     </Card>
@@ -104,32 +111,36 @@ interface Charts {
 }
 
 /** The charts to export, as far as the trace has data. */
-function picturesOf({ overview, run }: Props, charts: Charts): PictureSource[] {
+function picturesOf(props: Props, charts: Charts): PictureSource[] {
+  const { overview, run, filter } = props;
   const { steps, devices, categories, worker, span } = overview;
   const picture = (element: Chart, title: string, word: string): PictureSource => ({
     element,
     title,
-    subtitle: `${run}, ${worker}, span ${span}: ${noteOf(overview)}`,
-    file: fileName([...traceNames(run, overview), word], 'png'),
+    subtitle: `${run}, ${worker}, span ${span}: ${noteOf(overview)}${filter ? `; ${filter}` : ''}`,
+    file: fileName([...traceNames(props), word], 'png'),
   });
   const shown = categories.filter((_, part) =>
     steps.some((step) => (step.parts_ns[part] ?? 0) > 0),
   );
   const legend = shown.map(({ id, label }) => ({ label, colour: colourOf(id) }));
   return [
-    overview.step.count > 0
-      ? picture(charts.mean, 'Mean step', 'mean-step')
-      : picture(charts.mean, 'Recorded window', 'window'),
+    picture(
+      charts.mean,
+      wholeOf(overview, filter),
+      overview.step.count > 0 ? 'mean-step' : 'window',
+    ),
     ...(steps.length > 0 ? [{ ...picture(charts.steps, 'Steps', 'step-by-step'), legend }] : []),
     ...(devices.length > 0 ? [picture(charts.devices, 'Devices', 'devices')] : []),
   ];
 }
 
-export function OverviewReport({ overview, run }: Props): ReactNode {
+export function OverviewReport(props: Props): ReactNode {
+  const { overview, run, filter } = props;
   const { steps, worker, span, synthetic, verdict, window_ns, step } = overview;
   const hasDevices = overview.devices.length > 0;
   const charts: Charts = { mean: useRef(null), steps: useRef(null), devices: useRef(null) };
-  const pictures = picturesOf({ overview, run }, charts);
+  const pictures = picturesOf(props, charts);
   const ofWindow = step.count > 0 ? '% of all steps' : '% of the window';
   const operators = (
     <TopList
@@ -145,9 +156,9 @@ export function OverviewReport({ overview, run }: Props): ReactNode {
         {steps.length > 0 ? (
           <TableExport
             note="CSV and JSON: all steps with their parts, in full precision."
-            name={[...traceNames(run, overview), 'steps']}
+            name={[...traceNames(props), 'steps']}
             table={() => stepTable(overview)}
-            about={{ run, worker, span, synthetic, verdict, window_ns, mean_step: step }}
+            about={{ run, filter, worker, span, synthetic, verdict, window_ns, mean_step: step }}
             picture={pictures}
           />
         ) : (
@@ -158,7 +169,7 @@ export function OverviewReport({ overview, run }: Props): ReactNode {
         <p className="overview-verdict headline">{verdict}</p>
         <div className="overview-main">
           <div className="stack">
-            <MeanStep overview={overview} chart={charts.mean} />
+            <MeanStep overview={overview} filter={filter} chart={charts.mean} />
             <Steps overview={overview} chart={charts.steps} />
           </div>
           <div className="stack" ref={charts.devices}>

@@ -1,6 +1,6 @@
 import { lazy, type ReactNode, type RefObject, Suspense, useMemo, useState } from 'react';
 import type { Overview, StepRow } from '../../api/types.gen';
-import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
+import { count, duration, instant, plural, quantityExact } from '../../core/format';
 import { useTheme } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import { Card } from '../../widgets/card';
@@ -14,18 +14,6 @@ const StepColumns = lazy(() => import('../../charts/step_columns'));
 
 interface Props {
   readonly overview: Overview;
-}
-
-/** The duration of the selected step. */
-function SelectedStep({ overview, step }: Props & { readonly step: StepRow }): ReactNode {
-  const slower = step.duration_ns / overview.step.mean_ns - 1;
-  return (
-    <p className="chosen-step">
-      <strong>{step.name}</strong> took{' '}
-      <span title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</span>,{' '}
-      {share(Math.abs(slower))} {slower < 0 ? 'less' : 'more'} than the mean.
-    </p>
-  );
 }
 
 /** The values of the chart as a table. */
@@ -111,7 +99,7 @@ export function Steps({ overview, chart }: StepsProps): ReactNode {
   return (
     <Card
       title="Steps"
-      note={`${plural(steps.length, 'step')}${isGrouped ? ` in ${columns.length} columns of their mean` : ''}; click one to filter other views to it, drag over several for a time range`}
+      note={`${plural(steps.length, 'step')}${isGrouped ? ` in ${columns.length} columns of their mean` : ''}; click one to filter all views to it, drag over several for a time range`}
     >
       <div ref={chart}>
         <Suspense fallback={<div className="columns-chart" />}>
@@ -129,7 +117,6 @@ export function Steps({ overview, chart }: StepsProps): ReactNode {
           />
         </Suspense>
       </div>
-      {selected && <SelectedStep overview={overview} step={selected} />}
       {time && (
         <p className="chosen-step">
           {duration(time.endNs - time.startNs)} selected, from {instant(time.startNs)} to{' '}

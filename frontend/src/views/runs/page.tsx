@@ -314,10 +314,12 @@ export function RunsPage({ runs, current }: PageState): ReactNode {
         )}
         {selected && <FileDrawer line={selected} close={() => put('file', null)} />}
       </div>
-      <p className="runs-foot note">
-        {runs.scanning ? 'Scanning' : 'Scanned'} <code>{runs.logdir}</code> for {runs.looked_for}.
-        New traces appear automatically.
-      </p>
+      {import.meta.env.MODE !== 'shared' && (
+        <p className="runs-foot note">
+          {runs.scanning ? 'Scanning' : 'Scanned'} <code>{runs.logdir}</code> for {runs.looked_for}.
+          New traces appear automatically.
+        </p>
+      )}
     </div>
   );
 }

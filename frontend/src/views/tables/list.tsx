@@ -42,19 +42,21 @@ export function TableList({ tables, selected }: Props): ReactNode {
           onChange={(event) => setSearch(event.target.value)}
         />
       </div>
-      <Goto
-        to={{
-          search: '',
-          sort: null,
-          options: withOptions(location.options, { row: null, rows: null, table: QUERY }),
-        }}
-        className="query-link option flex"
-        title="SQL over all tables"
-        current={selected === QUERY}
-      >
-        <Icon name="search" size={15} />
-        Query
-      </Goto>
+      {import.meta.env.MODE !== 'shared' && (
+        <Goto
+          to={{
+            search: '',
+            sort: null,
+            options: withOptions(location.options, { row: null, rows: null, table: QUERY }),
+          }}
+          className="query-link option flex"
+          title="SQL over all tables"
+          current={selected === QUERY}
+        >
+          <Icon name="search" size={15} />
+          Query
+        </Goto>
+      )}
       <ul>
         {shown.map(({ name, title, meaning, is_of_run }) => (
           <li key={name}>

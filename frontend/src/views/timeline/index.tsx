@@ -13,7 +13,7 @@ export const view: View = {
   keys: [
     ['w s, Ctrl + wheel, pinch', 'Zoom in, zoom out'],
     ['Drag', 'Select an area: a time range of some tracks'],
-    ['Space + drag, middle button, Shift + drag', 'Pan'],
+    ['Space + drag, middle button, Shift + drag', 'Pan the view'],
     ['a d, Shift + wheel', 'Pan left, pan right'],
     ['← → ↑ ↓', 'The previous slice, the next, the one above, below'],
     ['f', 'Zoom to the selected area or slice'],

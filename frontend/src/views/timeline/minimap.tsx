@@ -6,7 +6,7 @@ import type { Frame } from '../../canvas/surface';
 import { lengthOf, panned, perPx, pxOf, type Range, valueAt } from '../../canvas/viewport';
 import { thinned } from './palette';
 import type { Segment } from './tile_store';
-import { levelOf, PX_PARTS, tileNs, tilesOf } from './tiles';
+import { PX_PARTS, tileNs, tilesOf } from './tiles';
 import { LEAST_NS, type Viewer } from './viewer';
 import { useViewerSurface } from './viewer_surface';
 import type { StepMark, Timeline, Track } from './wire';
@@ -94,7 +94,7 @@ export class Coverage {
   private of(track: number, width: number): Float32Array {
     const { bounds, store } = this.viewer;
     const sums = new Float32Array(width);
-    const level = levelOf(perPx(bounds, width));
+    const level = this.viewer.levelFor(perPx(bounds, width));
     const { first, last } = tilesOf(level, bounds);
     for (let tile = first; tile <= last; tile += 1) {
       const [segment, ...others] = store.segments(track, level, tile);

@@ -12,6 +12,7 @@ import { Icon } from '../../widgets/icon';
 import { SourceLine } from '../../widgets/source_line';
 import type { Picked } from './pick';
 import { categoryLabel, Swatch, Time, trackLabel } from './slice_labels';
+import { NO_EVENT } from './tiles';
 import type { SelectedSlice } from './use_selected_slice';
 import type { SliceDetails, Timeline } from './wire';
 
@@ -246,18 +247,20 @@ function Slice(props: SliceProps): ReactNode {
   );
 }
 
-interface IdleProps {
+interface DrawnProps {
   readonly picked: Picked;
   readonly name: string;
   readonly timeline: Timeline;
 }
 
-/** An idle time, which no event stands for; its length is as exact as the screen. */
-function Idle({ picked, name, timeline }: IdleProps): ReactNode {
+/** A drawn slice without details, such as an idle time, which no event stands for; its length is as exact as the screen. */
+function Drawn({ picked, name, timeline }: DrawnProps): ReactNode {
+  const isEvent = picked.event !== NO_EVENT;
+  const category = timeline.categories[picked.category]?.label;
   const length = Math.max(1, Math.round(picked.endNs - picked.startNs));
   return (
     <div className="panel-body">
-      <h3>{timeline.categories[picked.category]?.label ?? name}</h3>
+      <h3>{isEvent ? name : (category ?? name)}</h3>
       <Facts
         className="slice-facts"
         isGrid
@@ -265,7 +268,11 @@ function Idle({ picked, name, timeline }: IdleProps): ReactNode {
           ['Duration', `≈ ${duration(length)}`],
           ['Start', `≈ ${instant(picked.startNs)}`],
           ['Track', trackLabel(timeline.tracks, picked.track)],
-          picked.count > 1 && ['Merges', `${plural(picked.count, 'idle time')}; zoom in`],
+          isEvent && category !== undefined && ['Category', category],
+          picked.count > 1 && [
+            'Merges',
+            `${plural(picked.count, isEvent ? 'slice' : 'idle time')}; zoom in`,
+          ],
         ]}
       />
     </div>
@@ -289,7 +296,7 @@ export function SelectionTab({ selected, names, timeline, actions }: Props): Rea
       </p>
     );
   }
-  if (picked) return <Idle picked={picked} name={names[picked.name] ?? ''} timeline={timeline} />;
+  if (picked) return <Drawn picked={picked} name={names[picked.name] ?? ''} timeline={timeline} />;
   if (details) {
     return <Slice slice={details} merged={merged} timeline={timeline} actions={actions} />;
   }

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeTile, type MadeSlice } from '../../../tests/timeline_tiles';
-import { decodeTile, firstEndingAfter, levelOf, NO_EVENT, tileNs, tilesOf } from './tiles';
+import {
+  decodeTile,
+  firstEndingAfter,
+  levelAmong,
+  levelOf,
+  NO_EVENT,
+  tileNs,
+  tilesOf,
+} from './tiles';
 
 const slices: readonly MadeSlice[] = [
   { track: 5, row: 0, startNs: 0, endNs: 3000, name: 1, event: 10, category: 2 },
@@ -9,6 +17,18 @@ const slices: readonly MadeSlice[] = [
   { track: 5, row: 1, startNs: 101, endNs: 101.5, name: 3, event: 12 },
   { track: 7, row: 0, startNs: 2000, endNs: 2100, name: 4 },
 ];
+
+describe('the level to draw', () => {
+  it('is the finest that is needed where there are all', () => {
+    expect(levelAmong([], 1000)).toBe(9);
+  });
+
+  it('is of those that there are the coarsest that is fine enough, else the finest', () => {
+    expect([0.5, 70, 600, 1500, 1e9].map((ns) => levelAmong([12, 9, 6], ns))).toEqual([
+      6, 6, 9, 9, 12,
+    ]);
+  });
+});
 
 describe('a tile', () => {
   it('is read without copies, by track and row', () => {

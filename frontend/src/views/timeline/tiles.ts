@@ -104,6 +104,14 @@ export function decodeTile(buffer: ArrayBuffer): Tile {
 /** The level whose pixel is at most one pixel of the screen and more than half of one. */
 export const levelOf = (nsPerPx: number): number => Math.max(0, Math.floor(Math.log2(nsPerPx)));
 
+/** The level to draw: of those that there are (empty: all), the coarsest that is fine enough, else the finest. */
+export function levelAmong(levels: readonly number[], nsPerPx: number): number {
+  const wanted = levelOf(nsPerPx);
+  if (levels.length === 0) return wanted;
+  const fine = levels.filter((level) => level <= wanted);
+  return fine.length > 0 ? Math.max(...fine) : Math.min(...levels);
+}
+
 export const tileNs = (level: number): number => TILE_PX * 2 ** level;
 
 /** The first and the last tile of a level that cover a time range. */

@@ -70,7 +70,8 @@ export function useSelectedSlice(trace: string): SelectedSlice {
   };
   const pick: SelectedSlice['pick'] = (slice, onEvent) => {
     const { track, row, startNs, endNs, count } = slice;
-    if (slice.event === NO_EVENT) {
+    // A shared file has the details of few events: what is drawn is shown instead.
+    if (slice.event === NO_EVENT || import.meta.env.MODE === 'shared') {
       select(null);
       setPicked(slice);
     } else if (count === 1) {

@@ -39,7 +39,7 @@ function engineOf(trace: string, timeline: Timeline, start: Range | null): Engin
     changed,
   );
   const bounds = { start: timeline.start_ns, end: timeline.end_ns };
-  const viewer = new Viewer(bounds, store, start);
+  const viewer = new Viewer(bounds, store, start, timeline.levels);
   viewer.overview = heatRows(timeline).flatMap((row) => row.tracks);
   const palette = new Palette(timeline.categories);
   return { viewer, counters, details, palette, scene: new Scene({ viewer, palette, counters }) };

@@ -22,7 +22,7 @@ import { isSamePick, type Picked, pick } from './pick';
 import type { Area } from './settings';
 import { type Stub, stubAt } from './stubs';
 import type { TileRequest, TileStore } from './tile_store';
-import { levelOf, tilesOf } from './tiles';
+import { levelAmong, tilesOf } from './tiles';
 
 /** The shortest visible range. */
 export const LEAST_NS = 40;
@@ -85,6 +85,8 @@ export class Viewer {
     readonly bounds: Range,
     readonly store: TileStore,
     start: Range | null,
+    /** The levels of tiles that there are; empty: all. */
+    private readonly levels: readonly number[] = [],
   ) {
     this.view = start ? clamped(start, bounds, LEAST_NS) : bounds;
   }
@@ -120,7 +122,11 @@ export class Viewer {
   }
 
   get level(): number {
-    return levelOf(this.nsPerPx);
+    return this.levelFor(this.nsPerPx);
+  }
+
+  levelFor(nsPerPx: number): number {
+    return levelAmong(this.levels, nsPerPx);
   }
 
   /** The range at the end of the current move. */
@@ -329,15 +335,16 @@ export class Viewer {
   tileRequests(): TileRequest[] {
     const { level, view, bounds } = this;
     const visible = this.visibleTracks();
-    const whole = levelOf(perPx(bounds, this.overviewPx ?? this.widthPx));
+    const whole = this.levelFor(perPx(bounds, this.overviewPx ?? this.widthPx));
+    const isAny = this.levels.length === 0;
     const { first, last } = tilesOf(level, view);
     const { last: end } = tilesOf(level, bounds);
     const neighbours = [last + 1, first - 1].filter((tile) => tile >= 0 && tile <= end);
     const ahead = [
       ...tilesFor(level, view, this.visibleTracks(MARGIN_PX)),
       ...neighbours.map((tile) => ({ level, tile, tracks: visible })),
-      ...(level < whole ? tilesFor(level + 1, view, visible) : []),
-      ...(level > 0 ? tilesFor(level - 1, this.zoomedIn(), visible) : []),
+      ...(isAny && level < whole ? tilesFor(level + 1, view, visible) : []),
+      ...(isAny && level > 0 ? tilesFor(level - 1, this.zoomedIn(), visible) : []),
     ];
     return [
       ...tilesFor(level, view, visible),

@@ -243,7 +243,11 @@ export default function Page({ selection }: PageProps): ReactNode {
               step={step}
               traceName={traceNameOf(selection)}
               isStale={query.isPlaceholderData}
-              actions={<OpenSimulated selection={selection} parameters={parameters} />}
+              actions={
+                import.meta.env.MODE !== 'shared' && (
+                  <OpenSimulated selection={selection} parameters={parameters} />
+                )
+              }
             >
               {isUnchanged(changes) && names && <Examples names={names} apply={apply} />}
             </Result>

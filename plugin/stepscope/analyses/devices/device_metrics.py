@@ -48,7 +48,27 @@ VENDOR_DOES_NOT_TELL = (
 @computed
 def device_metrics(trace: Trace) -> tuple[DeviceReport, ...]:
     """Return the figures of every device that did anything, by its number."""
-    return tuple(_metrics(trace, activity) for activity in device_activity(trace))
+    start_ns, end_ns = stepped_span(trace)
+    busy_ns = window(trace).duration_ns
+    return tuple(
+        _metrics(trace, activity, start_ns, end_ns, busy_ns) for activity in device_activity(trace)
+    )
+
+
+def device_metrics_in(trace: Trace, start_ns: int, end_ns: int) -> tuple[DeviceReport, ...]:
+    """Return the figures of every device in `[start_ns, end_ns)`; peak memory is the trace's."""
+    reports = (
+        _metrics(trace, activity.clipped(start_ns, end_ns), start_ns, end_ns, end_ns - start_ns)
+        for activity in device_activity(trace)
+    )
+    return tuple(
+        report
+        if report.memory_peak_bytes is None
+        else msgspec.structs.replace(
+            report, notes=report.notes | {"memory_peak_bytes": "Of the whole trace."}
+        )
+        for report in reports
+    )
 
 
 def stepped_span(trace: Trace) -> tuple[int, int]:
@@ -62,15 +82,17 @@ def stepped_span(trace: Trace) -> tuple[int, int]:
     return int(steps.start_ns[0]), int((steps.start_ns + steps.duration_ns).max())
 
 
-def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
-    start_ns, end_ns = stepped_span(trace)
+def _metrics(
+    trace: Trace, activity: DeviceActivity, start_ns: int, end_ns: int, busy_window_ns: int
+) -> DeviceReport:
+    """Return figures over `[start_ns, end_ns)`; the busy time over its own window."""
     kernels = trace.kernels[trace.kernels["device"].to_numpy() == activity.device]
     in_span = _KernelsInSpan(kernels, start_ns, end_ns)
     memory = memory_peak(trace).get(activity.device)
     report = DeviceReport(
         id=activity.device,
         name=_name(trace, activity.device),
-        busy_share=_share(intervals.duration_ns(activity.busy), window(trace).duration_ns),
+        busy_share=_share(intervals.duration_ns(activity.busy), busy_window_ns),
         kernel_busy_share=_share(
             intervals.duration_ns(intervals.clip(activity.kernels, start_ns, end_ns)),
             end_ns - start_ns,

@@ -4,20 +4,26 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from stepscope.api.endpoint import Group, GroupsEndpoint, Query
+from stepscope.api.endpoint import Group, GroupsEndpoint, Query, RunQuery
 from stepscope.api.messages import Response
 from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison import TEST, compare
-from stepscope.comparison.messages import Comparison, ModuleRow, Status
+from stepscope.comparison.comparability import comparability_phrase, devices_of
+from stepscope.comparison.likeness import SAME_MODEL
+from stepscope.comparison.messages import Comparable, Comparison, ModuleRow, Status
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import SideSamples, side_samples
-from stepscope.render.comparison_phrases import STATUS, step_significance
-
-DEVICE_CONDITIONS = ("the kind of device", "the device")
+from stepscope.render.comparison_phrases import (
+    NEUTRAL,
+    STATUS,
+    interval,
+    is_comparable,
+    step_significance,
+)
 
 
 class ComparedSide(msgspec.Struct, frozen=True):
@@ -41,8 +47,6 @@ class ComparisonResult(Response, frozen=True, kw_only=True):
     after: ComparedSide
     is_same: bool
     """True where both sides are the same traces."""
-    has_other_devices: bool
-    """True where the sides ran on different devices, which affect all times."""
     comparison: Comparison
     modules: tuple[ModuleRow, ...]
     """Empty where a side has no recorded modules."""
@@ -50,6 +54,8 @@ class ComparisonResult(Response, frozen=True, kw_only=True):
     """The test for statistical significance."""
     significance: str
     """Significance of the step's change, as text."""
+    interval: str
+    """Confidence interval of the step's difference, as text; empty where there is none."""
     status_labels: dict[Status, str]
     """Labels of the statuses of rows."""
 
@@ -61,18 +67,17 @@ Side = tuple[str, Group[Sample]]
 def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonResult:
     """Return the differences between two sides."""
     sides = _samples(before), _samples(after)
-    devices = [_devices(side.traces) for side in sides]
     comparison = compare(before[0], before[1].parts, after[0], after[1].parts)
     return ComparisonResult(
         before=_side(before[1], sides[0]),
         after=_side(after[1], sides[1]),
         is_same=is_same,
-        has_other_devices="" not in devices and devices[0] != devices[1],
         comparison=comparison,
         modules=module_rows(sides) if all(map(_has_modules, sides)) else (),
         test=TEST,
         significance=step_significance(comparison),
-        status_labels=STATUS,
+        interval=interval(comparison),
+        status_labels=STATUS if is_comparable(comparison) else NEUTRAL,
     )
 
 
@@ -87,17 +92,8 @@ def _side(group: Group[Sample], side: SideSamples) -> ComparedSide:
         waiting_count=group.waiting_count,
         problems=tuple(group.problems),
         step_ns=tuple(round(float(duration)) for duration in durations),
-        devices=_devices(side.traces),
+        devices=devices_of(side.traces),
     )
-
-
-def _devices(traces: Sequence[Sample]) -> str:
-    """Return the devices' names, else their kind, else an empty text."""
-    for name in reversed(DEVICE_CONDITIONS):
-        values = {trace.conditions[name] for trace in traces if name in trace.conditions}
-        if values:
-            return ", ".join(sorted(values))
-    return ""
 
 
 def _has_modules(side: SideSamples) -> bool:
@@ -167,6 +163,67 @@ def compared(groups: Mapping[str, Group[Sample]], query: TwoSides) -> Comparison
     return compare_sides(before, after, is_same=choices[BEFORE] == choices[AFTER])
 
 
+class Candidate(msgspec.Struct, frozen=True):
+    """A run to compare another run with."""
+
+    run: str
+    """Id of the run."""
+    level: Comparable
+    likeness: float | None
+    """Likeness of the models, from 0 to 1; None where it is unknown."""
+    is_same_model: bool
+    reason: str
+    """Likeness and differences as text: `same device, 96 % of the operators in common`."""
+
+
+class Candidates(Response, frozen=True, kw_only=True):
+    """The other runs with a trace that is read, the most alike first."""
+
+    candidates: tuple[Candidate, ...]
+
+
+def candidate_entries(catalog: Catalog, query: RunQuery) -> Mapping[str, tuple[Entry, ...]]:
+    """Return the first read trace of each run, and that of the queried run."""
+    run = catalog.run(query.run)
+    first = {query.run: tuple(filter(_is_read, run))[:1] or run[:1]}
+    for entry in filter(_is_read, catalog.entries()):
+        first.setdefault(entry.file.run_id, (entry,))
+    return first
+
+
+def _is_read(entry: Entry) -> bool:
+    return entry.facts is not None
+
+
+def candidates(groups: Mapping[str, Group[Sample]], query: RunQuery) -> Candidates:
+    """Return the runs to compare a run with, the most alike first."""
+    after = groups[query.run].parts
+    rated = (
+        _candidate(run, group.parts, after)
+        for run, group in groups.items()
+        if run != query.run and group.parts and after
+    )
+    return Candidates(candidates=tuple(sorted(rated, key=_rank)))
+
+
+LEVELS: tuple[Comparable, ...] = ("comparable", "with-care", "not-comparable")
+
+
+def _candidate(run: str, before: Sequence[Sample], after: Sequence[Sample]) -> Candidate:
+    of, reason = comparability_phrase(before, after)
+    return Candidate(
+        run=run,
+        level=of.level,
+        likeness=of.likeness,
+        is_same_model=of.likeness is not None and of.likeness >= SAME_MODEL,
+        reason=reason,
+    )
+
+
+def _rank(of: Candidate) -> tuple[bool, int, float]:
+    return not of.is_same_model, LEVELS.index(of.level), -(of.likeness or 0.0)
+
+
 ENDPOINTS = (
     GroupsEndpoint(
         path="comparison",
@@ -176,5 +233,15 @@ ENDPOINTS = (
         entries=entries,
         response=ComparisonResult,
         handler=compared,
+    ),
+    GroupsEndpoint(
+        path="comparison/candidates",
+        meaning="Runs to compare a run with, the most alike first.",
+        query=RunQuery,
+        part=sample,
+        entries=candidate_entries,
+        response=Candidates,
+        handler=candidates,
+        needs_all=False,
     ),
 )

@@ -74,6 +74,8 @@ class Timeline(Response, frozen=True, kw_only=True):
     """The complete steps."""
     note: str
     """Events that the tracks leave out, and why; empty where there are none."""
+    levels: tuple[int, ...] = ()
+    """The levels of tiles that there are, in a shared file; empty: all."""
 
 
 class TimelineNames(Response, frozen=True, kw_only=True):

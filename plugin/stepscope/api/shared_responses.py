@@ -1,0 +1,157 @@
+"""Responses of the app for a shared file, within a size."""
+
+from collections import Counter
+from collections.abc import Iterable
+from time import sleep
+
+import msgspec
+from flask.testing import FlaskClient
+
+from stepscope.api.http_errors import EXPECTED
+from stepscope.api.shared_requests import Json, Request, key, texts
+from stepscope.base.formatting import count
+from stepscope.render.shared_file import packed
+
+POLL_SECONDS = 0.05
+MOST_POLLS = 1200
+"""Requests repeated for a trace whose events are read again, about a minute."""
+LEAST_SPACE = 2000
+"""With less space, nothing is requested any more."""
+LEAST_SPACE_OF_TABLES = 10_000
+"""With less space, no table is built, which takes long."""
+MOST_CACHED_BYTES = 64 * 2**20
+"""Responses that later requests depend on; beyond it, they are requested again."""
+ENTRY_BYTES = 8
+"""Punctuation of an entry of the file."""
+
+
+class Space:
+    """The space for responses in a file, of which fractions are opened one after the other."""
+
+    def __init__(self, all_bytes: int) -> None:
+        self._all_bytes = all_bytes
+        self.left_bytes = all_bytes
+        self._used_bytes = 0
+
+    def open_to(self, fraction: float) -> None:
+        """Let a fraction of the whole space be used."""
+        self.left_bytes = int(self._all_bytes * fraction) - self._used_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no space for any more responses."""
+        return self.left_bytes < LEAST_SPACE
+
+    def take(self, needed_bytes: int) -> bool:
+        """Take space, unless there is less."""
+        if needed_bytes > self.left_bytes:
+            return False
+        self.left_bytes -= needed_bytes
+        self._used_bytes += needed_bytes
+        return True
+
+
+class Responses:
+    """Responses of the app, and those that the file holds."""
+
+    def __init__(self, client: FlaskClient, base_url: str | None) -> None:
+        self._client = client
+        self._base_url = base_url
+        self._cached: dict[str, tuple[bytes, int]] = {}
+        self._cached_bytes = 0
+        self.space = Space(0)
+        self.packed: dict[str, str] = {}
+        self.statuses: dict[str, int] = {}
+        """Statuses of the refusals in the file."""
+        self.left_out: Counter[str] = Counter()
+        """Number of responses that did not fit, by part of the file."""
+
+    def get(self, of: Request) -> Json:
+        """Return a response; None for a refusal."""
+        body, status = self._response(of)
+        return msgspec.json.decode(body) if status == 200 else None
+
+    def body(self, of: Request) -> bytes | None:
+        """Return the bytes of a response that is not requested again; None for a refusal."""
+        body, status = self._send(of)
+        return body if status == 200 else None
+
+    def put(self, of: Request, message: Json) -> bool:
+        """Add a response in place of the app's, if it fits."""
+        return self.store([(of, msgspec.json.encode(message))])
+
+    def store(self, bodies: Iterable[tuple[Request, bytes]]) -> bool:
+        """Add responses: all, or none where they do not fit."""
+        entries: dict[str, str] = {}
+        needed_bytes = 0
+        for of, body in bodies:
+            name, text = key(of), packed(body)
+            entries[name] = text
+            needed_bytes += len(name.encode()) + len(text) + ENTRY_BYTES
+            if needed_bytes > self.space.left_bytes:
+                return False
+        self.packed.update(entries)
+        return self.space.take(needed_bytes)
+
+    def add(self, part: str, requests: Iterable[Request]) -> None:
+        """Add responses as long as they fit."""
+        for of in requests:
+            if key(of) not in self.packed and not self._add(of):
+                self.left_out[part] += 1
+
+    def add_smallest(self, part: str, requests: Iterable[Request]) -> None:
+        """Add tables, the small ones first, as long as they fit."""
+        if self.space.left_bytes < LEAST_SPACE_OF_TABLES:
+            self.left_out[part] += len(list(requests))
+            return
+        tables = [(of, table) for of in requests if (table := self.get(of)) is not None]
+        bodies = [(of, msgspec.json.encode(_as_whole(table))) for of, table in tables]
+        for of, body in sorted(bodies, key=lambda entry: len(entry[1])):
+            self.left_out[part] += not self.store([(of, body)])
+
+    def _add(self, of: Request) -> bool:
+        """Add a response, unless it does not fit; one that the app cannot give is passed over."""
+        if self.space.is_full:
+            return False
+        body, status = self._response(of)
+        if status != 200:
+            if msgspec.json.decode(body)["code"] not in EXPECTED:
+                return True
+            self.statuses[key(of)] = status
+        return self.store([(of, body)])
+
+    def _response(self, of: Request) -> tuple[bytes, int]:
+        name = key(of)
+        if name in self._cached:
+            return self._cached[name]
+        response = self._send(of)
+        if self._cached_bytes > MOST_CACHED_BYTES:
+            self._cached.clear()
+            self._cached_bytes = 0
+        self._cached[name] = response
+        self._cached_bytes += len(response[0])
+        return response
+
+    def _send(self, of: Request) -> tuple[bytes, int]:
+        """Return a response and its status; a trace whose events are read again is waited for."""
+        query = {name: texts(value) for name, value in of.parameters.items()}
+        body, status = b"", 409
+        for _ in range(MOST_POLLS):
+            response = self._client.get(
+                f"/api/{of.path}", query_string=query, base_url=self._base_url
+            )
+            body, status = response.get_data(), response.status_code
+            if status != 409 or msgspec.json.decode(body)["code"] != "still-loading":
+                break
+            sleep(POLL_SECONDS)
+        return body, status
+
+
+def _as_whole(table: Json) -> Json:
+    """Return a public table as if it had no more rows, which its meaning then counts."""
+    row_count, all_row_count = table["row_count"], table["all_row_count"]
+    if all_row_count is None or all_row_count <= row_count:
+        return table
+    rows = f"This file holds the first {row_count:,} of {count(all_row_count, 'row')}."
+    meaning = f"{table['meaning']} {rows}"
+    return {**table, "all_row_count": row_count, "meaning": meaning}
