@@ -149,7 +149,9 @@ def test_a_change_spread_over_many_small_rows_is_seen_in_their_sum() -> None:
 
 def test_what_is_small_by_any_name_is_in_the_rest() -> None:
     def named(kernel_us: int) -> Trace:
-        many = [(f"aten::op{number}", f"k{number}", kernel_us, 1, []) for number in range(60)]
+        many: list[tuple[Any, ...]] = [
+            (f"aten::op{number}", f"k{number}", kernel_us, 1, []) for number in range(60)
+        ]
         return trace_of(loop([MM, *many], step_us=40_000, device=False))
 
     rest = [each for each in compared(named(20), named(20)).operators if each.kind == "rest"]

@@ -1,6 +1,7 @@
 """Numbers as words."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from stepscope.base import formatting
 from stepscope.base.formatting import count, duration, duration_range, share, significant, size
 
-OF_THE_PAGE = {
+OF_THE_PAGE: dict[str, Callable[..., str]] = {
     "duration": formatting.duration,
     "bytes": formatting.size,
     "rate": formatting.rate,

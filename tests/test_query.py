@@ -334,6 +334,11 @@ def test_a_query_that_needs_too_much_memory_is_ended(sql: str) -> None:
         run_query(sql, LIMITS)
 
 
+def test_no_progress_is_drawn_into_the_answer_of_a_long_query() -> None:
+    result = run_query("select current_setting('enable_progress_bar')", LIMITS)
+    assert values(result) == [(False,)]
+
+
 def test_a_query_that_takes_too_long_is_ended() -> None:
     limits = QueryLimits(row_count=1, seconds=2, size_bytes=1000, memory_bytes=2**28, threads=1)
     begin = time.monotonic()

@@ -116,6 +116,7 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
     record_next: [],
     profile_call: '',
     budget: [],
+    saving: null,
     standing: null,
     file: '',
     settings: [],

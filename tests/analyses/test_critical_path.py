@@ -238,8 +238,8 @@ def test_the_summary_counts_every_step_and_all_together() -> None:
     rows = [
         step(0, 10, 1),
         *launch(1, 1, ["a", 5, 35]),
-        step(50, 10, 2),
-        *launch(2, 51, ["a", 55, 3]),
+        step(40, 10, 2),
+        *launch(2, 41, ["a", 45, 3]),
     ]
     table = critical_path_summary(trace_of(rows))
     assert len(table) == 3 * len(NAMES)

@@ -230,7 +230,7 @@ def test_it_agrees_with_a_slow_count(
     trace = trace_of(rows_of(works, loads, allocs, waits))
     [activity] = device_activity(trace)
     within = window(trace)
-    idle_ns = within.device_duration_ns - intervals.duration_ns(activity.busy)
+    idle_ns = within.duration_ns - intervals.duration_ns(activity.busy)
     assert sum(idle_ledger(trace)[0].idle_ns.values()) == idle_ns
     assert causes_us(trace) == slow(works, loads, allocs, waits)
     times = [each for each in idle_ledger(trace)[0].times.values() if len(each)]

@@ -59,7 +59,7 @@ def test_measured_steps_without_the_profiler_are_in_the_sentence() -> None:
         ),
         (
             [["kernel", "gemm", 0, 300], ["kernel", "ncclDevKernel_AllReduce", 300, 700]],
-            "No steps are marked; the trace is 1.00 ms long; the GPU is busy 100.0 %;"
+            "No steps are marked; the window is 1.00 ms long; the GPU is busy 100.0 %;"
             " besides computing, the largest part is exposed communication: 700 µs (70.0 %).",
         ),
         (

@@ -42,7 +42,7 @@ def test_the_window_is_of_the_best_that_there_is(
 
 def test_a_trace_of_nothing_that_counts_has_an_empty_window() -> None:
     found = window(trace_of([["overhead", "Buffer Flush", 5, 1]]))
-    assert (found.duration_ns, found.device_duration_ns, found.has_steps) == (0, 0, False)
+    assert (found.duration_ns, found.reference_ns, found.has_steps) == (0, 1, False)
 
 
 def test_figures_are_per_step_where_there_are_steps() -> None:
@@ -81,8 +81,11 @@ def test_a_last_step_that_was_cut_is_outside_as_it_is_in_the_breakdown() -> None
     assert broken.step_count == len(broken.duration_ns) == 2
 
 
-def test_shares_are_of_the_device_where_the_host_runs_a_step_ahead() -> None:
-    near = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 179))]))
-    ahead = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 281))]))
-    assert near.reference_ns == near.duration_ns == 200_000
-    assert ahead.reference_ns == ahead.device_duration_ns == 401_000
+def test_steps_sum_to_the_window_which_is_the_whole_of_shares() -> None:
+    near = trace_of([*launched(0, (20, 50)), *launched(1, (120, 179))])
+    ahead = trace_of([*launched(0, (20, 50)), *launched(1, (120, 281))])
+    gaps = trace_of([STEP, NEXT, ["user_annotation", "ProfilerStep#3", 230, 10]])
+    for trace, steps_us in ((near, [100, 199]), (ahead, [100, 301]), (gaps, [60, 70, 10])):
+        assert step_breakdown(trace).duration_ns.tolist() == [us * 1000 for us in steps_us]
+        assert window(trace).reference_ns == window(trace).duration_ns == sum(steps_us) * 1000
+        assert step_breakdown(trace).mean_ns == window(trace).per_step(window(trace).duration_ns)

@@ -17,6 +17,7 @@ from stepscope.analyses.communication.matched_collectives import matched_collect
 from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.core.exposed_communication import exposure
+from stepscope.analyses.core.window import complete_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 
 pytest.importorskip("torch_tb_profiler")
@@ -91,17 +92,20 @@ def _waits_us(run: str) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_as_much_of_each_step_computed_communicated_or_did_both(run: str) -> None:
-    """Without a device, operators of the host are what computes; a step ends with its own time."""
+    """Without a device, operators of the host are what computes; a step ends with its own time.
+
+    That is its end on the host: to us, the time until the next step is a part of it as well.
+    """
     steps = _theirs(run).steps_to_overlap["data"]
     for path in _paths(run):
         trace = trace_at(path)
-        broken = step_breakdown(trace)
-        for name, start_ns, length_ns in zip(
-            broken.names, broken.start_ns.tolist(), broken.duration_ns.tolist(), strict=True
+        broken, ends_ns = step_breakdown(trace), complete_steps(trace).work_end_ns
+        for name, start_ns, end_ns in zip(
+            broken.names, broken.start_ns.tolist(), ends_ns.tolist(), strict=True
         ):
             theirs = steps[name.removeprefix("ProfilerStep#")][path.name.split(".")[0]]
             _, both_us, alone_us, _ = theirs
-            found = exposure(trace, start_ns, start_ns + length_ns)
+            found = exposure(trace, start_ns, end_ns)
             hidden_ns = found.communication_ns - found.exposed_ns
             assert found.exposed_ns / US == pytest.approx(alone_us, abs=CLOSE_US * 2)
             assert hidden_ns / US == pytest.approx(both_us, abs=CLOSE_US * 2)

@@ -402,7 +402,7 @@ def test_a_finding_is_words_and_numbers_never_markup(stem: str, case: dict[str, 
 def test_a_finding_promises_no_more_than_the_step(stem: str, case: dict[str, Any]) -> None:
     rule = RULES[stem]
     traces = ranks_of(case) if rule.scope == "run" else [trace_of(case)]
-    longest_ns = max(window(trace).per_step(window(trace).device_duration_ns) for trace in traces)
+    longest_ns = max(window(trace).per_step(window(trace).duration_ns) for trace in traces)
     promised = [outcome.claim for outcome in said_of(stem, case) if outcome.claim]
     assert sum(claim.net_high_ns for claim in promised) <= longest_ns + len(promised)
     for claim in promised:

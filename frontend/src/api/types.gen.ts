@@ -417,6 +417,7 @@ export interface WorkerReport {
   record_next: RecordNext[]; // Data that was not recorded.
   profile_call: string;
   budget: BudgetLine[]; // Parts of the step's time, with the potential saving in each.
+  saving: PotentialSaving | null; // Potential saving of all findings together.
   standing: OverallStatus | null; // None if no rules ran.
   file: string; // The name of its file, without the folder.
   settings: RunSetting[]; // Settings of the run that the trace handler recorded.
@@ -501,6 +502,14 @@ export interface BudgetLine {
   recoverable_high_ns: number; // Potential saving of all findings in this part, each nanosecond counted once.
   rules: string[]; // The rules of these findings, ordered by saving.
   meaning: string; // Definition of the category.
+}
+
+/** Potential saving of all findings of a trace together: the sums of their net savings. */
+export interface PotentialSaving {
+  low_ns: number;
+  high_ns: number;
+  low_share: number; // The least as a fraction of the step.
+  high_share: number; // The most as a fraction of the step.
 }
 
 /** Overall result of all rules for a trace, with the numbers behind it. */
@@ -1057,7 +1066,7 @@ export interface Table {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   match_count: number | null; // Number of rows that match the request's search.
@@ -1136,7 +1145,7 @@ export interface FlameGraph {
   name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
   own: number[]; // Value without children, in `unit`.
   total: number[]; // Value with descendants (recursive calls count once), in `unit`.
-  calls: number[]; // Number of calls.
+  calls: number[]; // Number of calls, counted as in the view Operators.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
   waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
@@ -1180,7 +1189,7 @@ export interface FlameFunctions {
   name_kinds: number[]; // The kind of each of `names`, as an index of `kinds`.
   own: number[]; // Value without children, in `unit`.
   total: number[]; // Value with descendants (recursive calls count once), in `unit`.
-  calls: number[]; // Number of calls.
+  calls: number[]; // Number of calls, counted as in the view Operators.
   whole: number; // The sum of all `own` values, in `unit`.
   steps: number; // Number of steps covered.
   waiting: number; // Own time of frames in which the host waits, in `unit`, shown or not.
@@ -1346,7 +1355,7 @@ export interface MemoryHolders {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   match_count: number | null; // Number of rows that match the request's search.
@@ -1374,7 +1383,7 @@ export interface MemoryAllocations {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   match_count: number | null; // Number of rows that match the request's search.
@@ -1471,7 +1480,7 @@ export interface Modules {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   match_count: number | null; // Number of rows that match the request's search.
@@ -1654,7 +1663,7 @@ export interface QueryRows {
   sort: string; // Key of the initial sort column, largest first.
   groups: string[]; // The available groupings of this table.
   group: string;
-  total_ns: number; // Denominator of the share columns.
+  total_ns: number; // Duration of the window.
   empty: string; // Why the table has no rows, and the code that records them.
   all_row_count: number | null; // Number of all rows, where only the first by `sort` are sent.
   match_count: number | null; // Number of rows that match the request's search.
@@ -1693,10 +1702,11 @@ export interface Timeline {
   schema: number; // Version of the API's JSON.
   start_ns: number;
   end_ns: number; // End of the last slice, from the trace's first event.
+  window_ns: number; // Duration of the window, as in the Overview.
   names_count: number;
   tracks: TimelineTrack[];
   categories: TimelineCategory[]; // A slice's category code is an index of these.
-  steps: TimelineStep[];
+  steps: TimelineStep[]; // The complete steps.
   note: string; // Events that the tracks leave out, and why.
   levels: number[]; // The levels of tiles that there are, in a shared file.
 }
@@ -1710,7 +1720,7 @@ export interface TimelineTrack {
   detail: string;
   row_count: number; // Rows of slices.
   event_count: number | null; // Number of events.
-  busy_ns: number | null; // Time with any slice.
+  busy_ns: number | null; // Time in the window with any slice.
   order: number; // Position among the tracks.
   unit: string; // Unit of a counter's values.
   is_open: boolean; // Whether it is expanded at first.

@@ -109,7 +109,7 @@ export const count = (value: number): string =>
 
 /** A fraction as a percentage: `33.4 %`, `< 0.1 %`, `> 99.9 %`. */
 export function share(value: number): string {
-  const percent = value * 100;
+  const percent = Math.abs(value - 1) < 1e-9 ? 100 : value * 100; // sums of fractions
   if (percent > 0 && percent < 0.1) return '< 0.1 %';
   if (percent >= 99.95 && percent < 100) return '> 99.9 %';
   return `${percent.toFixed(1)} %`;

@@ -90,8 +90,8 @@ def _healthy(trace: Trace, judged: int, open_count: int, hints: Sequence[Outcome
     certainty = "costs" if is_sure else "certainly costs"
     text = f"{count(judged, 'rule')} found nothing that {certainty} 5 % or more."
     device, span = main_device(trace), window(trace)
-    if device is not None and span.device_duration_ns > 0:
-        busy = intervals.duration_ns(device.busy) / span.device_duration_ns
+    if device is not None and span.duration_ns > 0:
+        busy = intervals.duration_ns(device.busy) / span.duration_ns
         text += f" The {trace.dialect.device} is busy {share(busy)}."
     if hints:
         size = "smaller" if is_sure else "smaller or less certain"

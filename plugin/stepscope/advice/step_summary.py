@@ -62,7 +62,7 @@ def _step(trace: Trace) -> str:
     if not steps.step_count:
         whole = whole_run(trace)
         calls = f", with {count(whole.model_calls, 'call')} of a model" if whole else ""
-        return f"No steps are marked; the trace is {duration(steps.mean_ns)} long{calls}"
+        return f"No steps are marked; the window is {duration(steps.mean_ns)} long{calls}"
     if steps.step_count == 1:
         recorded = f"{duration(steps.mean_ns)} (one step)"
     else:
@@ -75,9 +75,9 @@ def _step(trace: Trace) -> str:
 
 def _busy(trace: Trace) -> str:
     device, span = main_device(trace), window(trace)
-    if device is None or span.device_duration_ns <= 0:
+    if device is None or span.duration_ns <= 0:
         return ""
-    busy = intervals.duration_ns(device.busy) / span.device_duration_ns
+    busy = intervals.duration_ns(device.busy) / span.duration_ns
     limit = " and is the limit" if is_device_bound(trace) else ""
     return f"the {trace.dialect.device} is busy {share(busy)}{limit}"
 
@@ -86,9 +86,9 @@ def _busy(trace: Trace) -> str:
 def is_device_bound(trace: Trace) -> bool:
     """Return whether the main device computes nearly all the time; copying does not count."""
     device, span = main_device(trace), window(trace)
-    if device is None or span.device_duration_ns <= 0:
+    if device is None or span.duration_ns <= 0:
         return False
-    computing = intervals.duration_ns(device.computation) / span.device_duration_ns
+    computing = intervals.duration_ns(device.computation) / span.duration_ns
     return computing >= MOSTLY_BUSY
 
 

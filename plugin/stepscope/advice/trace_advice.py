@@ -1,10 +1,11 @@
 """The advice on one trace: all that remains of it when its events are released."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from stepscope.advice.advised_findings import findings_by
 from stepscope.advice.outcome_order import order
@@ -27,17 +28,22 @@ from stepscope.advice.step_summary import (
 from stepscope.advice.trace_report import worker_report
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
-from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import shorten
 from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.analyses.host.phase_costs import PhaseCost, largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, LOADING
-from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
+from stepscope.analyses.steps.step_breakdown import (
+    CATEGORIES,
+    exclusive_times,
+    step_breakdown,
+    whole_parts,
+)
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, duration_range, share
-from stepscope.base.report import BudgetLine, WorkerReport
+from stepscope.base.report import BudgetLine, PotentialSaving, WorkerReport
 from stepscope.model import intervals
+from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
@@ -145,6 +151,7 @@ def advise_trace_by(
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
         budget=time_budget(trace, findings),
+        saving=potential_saving(findings),
         standing=overall_status(trace, advised.outcomes, rules),
         verdict=advised_verdict(trace, findings),
         is_training=is_training(trace),
@@ -161,13 +168,64 @@ Saving = tuple[float, float]
 
 
 def time_budget(trace: Trace, findings: Sequence[ResolvedFinding]) -> tuple[BudgetLine, ...]:
-    """Return the parts of the mean step, which sum to it, with the potential saving of each."""
-    steps, times = step_breakdown(trace), exclusive_times(trace)
+    """Return the parts of the mean step, which sum to it, with the potential saving of each.
+
+    The savings of the parts sum to `potential_saving`.
+    """
+    steps, times, saving = step_breakdown(trace), exclusive_times(trace), potential_saving(findings)
+    parts_ns = {category: ns for category, ns in steps.mean_parts_ns.items() if ns}
+    savings = [_savings(findings, times[category]) for category in parts_ns]
+    room = np.array(list(parts_ns.values()), dtype=np.int64)
+    high_ns = _spread(saving.high_ns if saving else 0, [_sum(of, 1) for of in savings], room)
+    low_ns = _spread(saving.low_ns if saving else 0, [_sum(of, 0) for of in savings], high_ns)
     return tuple(
-        _budget_line(trace, category, time_ns, _savings(findings, times[category]))
-        for category in CATEGORIES
-        if (time_ns := steps.mean_parts_ns[category])
+        BudgetLine(
+            category=category,
+            label=CATEGORIES[category][0],
+            meaning=CATEGORIES[category][1],
+            time_ns=time_ns,
+            share=time_ns / steps.mean_ns,
+            recoverable_low_ns=int(low),
+            recoverable_high_ns=int(high),
+            rules=tuple(sorted(of, key=lambda rule, of=of: -of[rule][1])),  # type: ignore[misc]
+        )
+        for (category, time_ns), of, low, high in zip(
+            parts_ns.items(), savings, low_ns, high_ns, strict=True
+        )
     )
+
+
+def potential_saving(findings: Sequence[ResolvedFinding]) -> PotentialSaving | None:
+    """Return the sums of the findings' net savings; None where nothing is saved."""
+    savings = [finding.outcome.claim.decisive for finding in findings if finding.outcome.claim]
+    low_ns = sum(saving.net_low_ns for saving in savings)
+    high_ns = sum(saving.net_high_ns for saving in savings)
+    if not high_ns:
+        return None
+    high_share = min(1.0, sum(saving.net_share for saving in savings))
+    return PotentialSaving(
+        low_ns=low_ns,
+        high_ns=high_ns,
+        low_share=high_share * low_ns / high_ns,
+        high_share=high_share,
+    )
+
+
+def _sum(savings: Mapping[str, Saving], end: int) -> int:
+    return round(sum(saving[end] for saving in savings.values()))
+
+
+def _spread(total_ns: int, weights: Sequence[int], room_ns: Ints) -> Ints:
+    """Divide a total by weights, at most each part's room.
+
+    What exceeds it goes to the other parts with a weight, then to all.
+    """
+    weight, total_ns = np.array(weights, dtype=np.int64), min(total_ns, int(room_ns.sum()))
+    parts = np.minimum(whole_parts(weight, total_ns), room_ns)
+    for has_room in (weight > 0, weight >= 0):
+        room = np.where(has_room, room_ns - parts, 0)
+        parts = parts + whole_parts(room, min(total_ns - int(parts.sum()), int(room.sum())))
+    return np.asarray(parts)
 
 
 def _savings(findings: Sequence[ResolvedFinding], times: Intervals) -> dict[str, Saving]:
@@ -185,20 +243,3 @@ def _saving(share: Share, times: Intervals) -> Saving:
     high = share.high * intervals.duration_ns(intervals.intersection(share.times, times))
     low = share.low * intervals.duration_ns(intervals.intersection(share.low_times, times))
     return min(low, high), high
-
-
-def _budget_line(
-    trace: Trace, category: str, time_ns: int, savings: dict[str, Saving]
-) -> BudgetLine:
-    per_step = window(trace).per_step
-    label, meaning = CATEGORIES[category]
-    return BudgetLine(
-        category=category,
-        label=label,
-        meaning=meaning,
-        time_ns=time_ns,
-        share=time_ns / step_breakdown(trace).mean_ns,
-        recoverable_low_ns=min(time_ns, per_step(sum(low for low, _ in savings.values()))),
-        recoverable_high_ns=min(time_ns, per_step(sum(high for _, high in savings.values()))),
-        rules=tuple(sorted(savings, key=lambda rule: -savings[rule][1])),
-    )

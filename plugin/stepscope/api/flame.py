@@ -73,7 +73,8 @@ class FlameValues(Response, frozen=True, kw_only=True):
     total: tuple[int, ...]
     """Value with descendants (recursive calls count once), in `unit`."""
     calls: tuple[int, ...]
-    """Number of calls; of memory, the allocations without children's."""
+    """Number of calls, counted as in the view Operators; of memory, the allocations without
+    children's."""
     whole: int
     """The sum of all `own` values, in `unit`; of functions, also of those left out."""
     steps: int

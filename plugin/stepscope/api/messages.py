@@ -275,7 +275,7 @@ class Table(Response, frozen=True, kw_only=True):
     """The available groupings of this table."""
     group: str = ""
     total_ns: int = 0
-    """Denominator of the share columns."""
+    """Duration of the window: the whole of fractions, where a column says nothing else."""
     empty: str = ""
     """Why the table has no rows, and the code that records them."""
     all_row_count: int | None = None

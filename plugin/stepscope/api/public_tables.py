@@ -116,7 +116,7 @@ def shown_table(
         row_count=len(rows),
         values={column.key: cells(rows[column.key], column.unit) for column in columns},
         sort=order.key,
-        total_ns=window(trace).device_duration_ns if trace is not None else 0,
+        total_ns=window(trace).duration_ns if trace is not None else 0,
         empty="" if all_row_count else f"This trace has no such rows. {table.meaning}",
         all_row_count=all_row_count,
         match_count=len(frame) if words else None,

@@ -241,21 +241,18 @@ def _saving_of_finding(report: RunReport, merged: MergedOutcome, step_ns: int) -
 def _saving(report: RunReport, slowest: WorkerReport) -> tuple[RunSaving | None, str]:
     """Return the net saving of all findings, and the reason for withholding it."""
     if len(report.workers) == 1:
-        return _saving_of_budget(slowest), ""
+        return _saving_of_trace(slowest), ""
     job = report.job
     if job is None or job.total is None:
         return None, job.withheld if job is not None else ""
     return _of_shares(job.total.low_share, job.total.high_share, job.step_ns), ""
 
 
-def _saving_of_budget(worker: WorkerReport) -> RunSaving | None:
-    low_ns = sum(line.recoverable_low_ns for line in worker.budget)
-    high_ns = sum(line.recoverable_high_ns for line in worker.budget)
-    if not high_ns:
+def _saving_of_trace(worker: WorkerReport) -> RunSaving | None:
+    saving = worker.saving
+    if saving is None:
         return None
-    unrecorded = worker.step.unrecorded
-    step_ns = (unrecorded.mean_ns or unrecorded.median_ns) if unrecorded else worker.step.mean_ns
-    return RunSaving(low_ns=low_ns, high_ns=high_ns, share=high_ns / max(1, step_ns))
+    return RunSaving(low_ns=saving.low_ns, high_ns=saving.high_ns, share=saving.high_share)
 
 
 def _of_shares(low: float, high: float, step_ns: int) -> RunSaving | None:

@@ -94,9 +94,13 @@ def rate(bytes_per_second: float) -> str:
     return _scaled(bytes_per_second, _RATES)
 
 
+ROUNDING = 1e-9
+"""Sums of fractions differ by less from the whole, as floats are."""
+
+
 def share(fraction: float) -> str:
     """Return a fraction in percent: `33.9 %`, `< 0.1 %`, `> 99.9 %`."""
-    percent = fraction * 100
+    percent = 100.0 if abs(fraction - 1) < ROUNDING else fraction * 100
     if 0 < percent < 0.1:
         return "< 0.1 %"
     if 99.95 <= percent < 100:

@@ -116,6 +116,21 @@ class Outlook(msgspec.Struct, frozen=True):
     """The outlook as sentences, which name findings by their titles."""
 
 
+class PotentialSaving(msgspec.Struct, frozen=True):
+    """Potential saving of all findings of a trace together: the sums of their net savings.
+
+    Per step; without steps, of the window. Each saving is of its decisive step: as recorded, or
+    without the profiler.
+    """
+
+    low_ns: int
+    high_ns: int
+    low_share: float
+    """The least as a fraction of the step."""
+    high_share: float
+    """The most as a fraction of the step."""
+
+
 class BudgetLine(msgspec.Struct, frozen=True):
     """One part of the mean step (without steps: of the window); the parts sum to the whole."""
 
@@ -125,7 +140,8 @@ class BudgetLine(msgspec.Struct, frozen=True):
     share: float
     recoverable_low_ns: int
     recoverable_high_ns: int
-    """Potential saving of all findings in this part, each nanosecond counted once."""
+    """Potential saving of all findings in this part, each nanosecond counted once; the parts sum
+    to `WorkerReport.saving`."""
     rules: tuple[str, ...]
     """The rules of these findings, ordered by saving."""
     meaning: str = ""
@@ -209,6 +225,8 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """Python code, ready to paste, that records the missing data and all that was recorded."""
     budget: tuple[BudgetLine, ...] = ()
     """Parts of the step's time, with the potential saving in each."""
+    saving: PotentialSaving | None = None
+    """Potential saving of all findings together; None if no finding saves time."""
     standing: OverallStatus | None = None
     """None if no rules ran."""
     file: str = ""

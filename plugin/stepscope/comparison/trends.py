@@ -80,7 +80,7 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
         figures={
             **_steps(trace),
             **_device(worker.devices),
-            "recoverable_share": sum(shares.values(), 0.0),
+            "recoverable_share": worker.saving.high_share if worker.saving else 0.0,
         },
         recoverable_share=shares,
         severities={
@@ -96,7 +96,7 @@ def _recoverable(report: RunReport) -> dict[str, float]:
     shares: dict[str, float] = {}
     for outcome in report.outcomes:
         if outcome.claim is not None:
-            share = outcome.claim.net_share
+            share = outcome.claim.decisive.net_share
             shares[outcome.rule] = shares.get(outcome.rule, 0.0) + share
     return shares
 

@@ -73,6 +73,8 @@ NO_CATEGORY: tuple[tuple[re.Pattern[str], Kind], ...] = (
 """Names of events without a category."""
 BARE_EXPORT_PROCESS = "CPU functions"
 """The process of every event in such an export; events of unknown names are annotations."""
+RECORDING_SPAN = "Trace"
+"""Category of kineto's span from the start to the stop of the profiler, which is no work."""
 ANNOTATION_NAME = re.compile(
     r"ProfilerStep\s*#|enumerate\(Data(?:Loader|Pipe)\)#|Optimizer\.(?:step|zero_grad)#"
     r"|DataParallel\.forward|DistributedDataParallel\.forward|\[pl\]\["

@@ -132,6 +132,7 @@ def _database(request: SandboxRequest) -> duckdb.DuckDBPyConnection:
     for name, table in request.tables.items():
         if table.paths:
             connection.register(name, _rows(table))
+    connection.execute("SET enable_progress_bar = false")  # it would be part of the output
     connection.execute("SET lock_configuration = true")
     return connection
 

@@ -234,7 +234,7 @@ def _long_operator_share(trace: Trace) -> float:
     span = window(trace)
     loading = intervals.clip(data_loading(trace).times, span.start_ns, span.end_ns)
     short = intervals.difference(short_operator_runs(trace, LONG_OPERATOR_NS).times, loading)
-    between_ns = span.duration_ns - intervals.duration_ns(loading)
+    between_ns = span.host_duration_ns - intervals.duration_ns(loading)
     return max(0.0, 1 - intervals.duration_ns(short) / max(1, between_ns))
 
 

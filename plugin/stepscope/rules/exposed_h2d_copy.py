@@ -37,7 +37,7 @@ def check(trace: Trace, options: Options) -> Results:
     exposed = _exposed(trace, device, copies)
     waited = intervals.intersection(exposed, _waited_for(trace))
     waited = intervals.difference(waited, device.communication)
-    whole_ns = max(1, window(trace).device_duration_ns)
+    whole_ns = max(1, window(trace).duration_ns)
     lost = intervals.duration_ns(waited) / whole_ns
     is_costly = lost >= options.least_share
     if not is_costly and intervals.duration_ns(copies.on_device) < options.least_share * whole_ns:

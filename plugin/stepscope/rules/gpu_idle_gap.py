@@ -105,7 +105,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Op
     is_start = start <= span.start_ns and not event_references.FRAME.match(events[0].name)
     is_single = (events[0].name == NOTHING or is_start) and span.step_count <= 1
     no_record_ns = idle_ledger(trace)[device.device].idle_ns["no-record"]
-    unknown = no_record_ns / max(1, span.device_duration_ns)
+    unknown = no_record_ns / max(1, span.duration_ns)
     doubtful = waits or is_single or unknown > options.unknown_share
     link = Link(view="overview", start_ns=start, end_ns=end)
     return Finding(

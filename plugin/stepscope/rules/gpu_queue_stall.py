@@ -50,7 +50,7 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.reliable_timeline(trace)
     stalls = _stalls(trace, device, options)
     total_ns = intervals.duration_ns(stalls.times)
-    lost = total_ns / max(1, window(trace).device_duration_ns)
+    lost = total_ns / max(1, window(trace).duration_ns)
     if lost < options.least_idle_share:
         return
     start_ns, end_ns = stalls.times[0].tolist()

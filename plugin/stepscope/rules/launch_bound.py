@@ -55,7 +55,7 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.linked_launches(trace)
     span = window(trace)
     gaps = dispatch_gaps(trace, device)
-    lost = gaps.idle_ns / max(1, span.device_duration_ns)
+    lost = gaps.idle_ns / max(1, span.duration_ns)
     kernels = span.per_step(gaps.kernel_count)
     if lost < options.warning_share or kernels < options.least_kernels:
         return
@@ -127,7 +127,7 @@ def _evidence(
         yield facts.fraction("Of the gaps, inside operators", gaps.inside_share)
         yield facts.fraction("Of the gaps, in launch calls", gaps.launch_share)
         yield facts.fraction("Of the gaps, between operators", gaps.between_share)
-    busy = intervals.duration_ns(device.busy) / max(1, span.device_duration_ns)
+    busy = intervals.duration_ns(device.busy) / max(1, span.duration_ns)
     yield facts.fraction(f"{trace.dialect.device} busy", busy)
 
 

@@ -48,7 +48,7 @@ def check(trace: Trace, options: Options) -> Results:
     """Report each device that is busy for less than `warn_below_share` of the window."""
     devices = requirements.devices(trace)
     requirements.reliable_timeline(trace)
-    total_ns = window(trace).device_duration_ns
+    total_ns = window(trace).duration_ns
     for before, device in enumerate(devices):
         busy = intervals.duration_ns(device.busy) / total_ns if total_ns else 1.0
         if busy >= options.warn_below_share:
@@ -72,7 +72,7 @@ def _idle(trace: Trace, device: DeviceActivity) -> list[tuple[str, int]]:
 def _worst(trace: Trace, device: DeviceActivity) -> str:
     cause, time_ns = _idle(trace, device)[0]
     span = window(trace)
-    lost = share(time_ns / span.device_duration_ns)
+    lost = share(time_ns / span.duration_ns)
     return f"{CAUSES[cause][0].lower()}, {lost} of the trace"
 
 
@@ -81,7 +81,7 @@ def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evi
     yield facts.fraction(f"{trace.dialect.device} {device.device} busy", busy, "overview")
     for cause, time_ns in _idle(trace, device):
         yield facts.fraction(
-            f"Idle, {CAUSES[cause][0].lower()}", time_ns / span.device_duration_ns, "overview"
+            f"Idle, {CAUSES[cause][0].lower()}", time_ns / span.duration_ns, "overview"
         )
 
 

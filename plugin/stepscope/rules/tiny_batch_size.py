@@ -314,7 +314,7 @@ def _size(batch: BatchSize, view: View) -> Iterator[Evidence]:
 
 
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
-    total_ns = max(1, window(trace).device_duration_ns)
+    total_ns = max(1, window(trace).duration_ns)
     kernels = trace.kernels[(trace.kernels["device"] == device.device).to_numpy()]
     requirements.applies_if(len(kernels), "no kernel ran on the device")
     grids = grid_sizes(trace, device.device)

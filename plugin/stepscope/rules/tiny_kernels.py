@@ -46,7 +46,7 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.reliable_timeline(trace)
     span = window(trace)
     short = short_kernels(trace, device, options.short_us * 1000)
-    busy = intervals.duration_ns(device.busy) / max(1, span.device_duration_ns)
+    busy = intervals.duration_ns(device.busy) / max(1, span.duration_ns)
     is_pattern = span.per_step(len(short.kernels)) >= options.least_kernels
     is_pattern &= len(short.short) >= options.least_short_share * len(short.kernels)
     if not is_pattern or busy >= options.most_busy_share:

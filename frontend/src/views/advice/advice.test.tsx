@@ -407,7 +407,8 @@ describe('the time budget', () => {
   ];
 
   it('shows the potential saving of each category, by rule', () => {
-    renderInPage(<Advice report={runReport([outcome({})], { budget })} {...here} />);
+    const saving = { low_ns: 1e7, high_ns: 3e7, low_share: 0.1, high_share: 0.3 };
+    renderInPage(<Advice report={runReport([outcome({})], { budget, saving })} {...here} />);
     expect(
       screen.getByText(/Potential saving: 10.0–30.0 % of the step \(10.0–30.0 ms\)/),
     ).toBeTruthy();

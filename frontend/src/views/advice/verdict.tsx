@@ -46,30 +46,27 @@ function factsOf({ step, devices, events }: WorkerReport): Fact[] {
 
 /** The parts of the step, which sum to it, with the potential saving of each. */
 function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
-  const { budget, step } = worker;
-  const low = budget.reduce((sum, line) => sum + line.recoverable_low_ns, 0);
-  const high = budget.reduce((sum, line) => sum + line.recoverable_high_ns, 0);
+  const { budget, step, saving } = worker;
   if (budget.length === 0) return null;
   const whole: BudgetLine = {
     category: '',
     label: step.count > 0 ? 'Mean step' : 'Window',
     time_ns: step.mean_ns,
     share: 1,
-    recoverable_low_ns: low,
-    recoverable_high_ns: high,
+    recoverable_low_ns: saving?.low_ns ?? 0,
+    recoverable_high_ns: saving?.high_ns ?? 0,
     rules: [],
     meaning: '',
   };
   const { unrecorded } = step;
   const of = unrecorded ? ' of an unrecorded step' : '';
   const ofStep = step.count > 0 ? of.trim() || 'of the step' : 'of the window';
-  const stepNs = unrecorded?.mean_ns ?? unrecorded?.median_ns ?? step.mean_ns;
   const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">
       <summary className="strong">
-        {high > 0
-          ? `Potential saving: ${shareRange(low / stepNs, high / stepNs)} ${ofStep} (${durationRange(low, high)})`
+        {saving
+          ? `Potential saving: ${shareRange(saving.low_share, saving.high_share)} ${ofStep} (${durationRange(saving.low_ns, saving.high_ns)})`
           : 'The checks found no potential saving'}
       </summary>
       <PlainTable

@@ -32,7 +32,12 @@ function columnsOf(list: FlameFunctions): Column[] {
     of('own', 'Self', 'Excluding callees'),
     of('total', 'Total', 'Including callees; recursive calls count once'),
     {
-      ...of('calls', calls, '– if it appears only in the stacks of others', 'count'),
+      ...of(
+        'calls',
+        calls,
+        'Counted as in Operators; – if it appears only in the stacks of others',
+        'count',
+      ),
       hidden: isCompared,
     },
     ...(isCompared ? before.map((each) => ({ ...each, hidden: true })) : []),

@@ -83,7 +83,7 @@ function MeanStep({ overview, filter, chart }: PartProps): ReactNode {
       title={title}
       note={
         hasSteps
-          ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)} of the host`
+          ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in ${duration(window_ns)}`
           : `${duration(window_ns)}; ${filter === '' ? 'no ProfilerStep was recorded' : 'no whole step'}`
       }
     >
@@ -141,11 +141,11 @@ export function OverviewReport(props: Props): ReactNode {
   const hasDevices = overview.devices.length > 0;
   const charts: Charts = { mean: useRef(null), steps: useRef(null), devices: useRef(null) };
   const pictures = picturesOf(props, charts);
-  const whole = step.count > 0 ? 'step' : 'window';
+  const ofWindow = step.count > 0 ? '% of all steps' : '% of the window';
   const operators = (
     <TopList
       title="Top operators"
-      note={`${hasDevices ? overview.device_label : 'host'} self time, % of the ${whole}`}
+      note={`${hasDevices ? overview.device_label : 'host'} self time, ${ofWindow}`}
       view="operators"
       rows={overview.top_operators}
     />
@@ -183,13 +183,13 @@ export function OverviewReport(props: Props): ReactNode {
             {operators}
             <TopList
               title="Top kernels"
-              note="total time, % of kernel time"
+              note={`total time, ${ofWindow}`}
               view="kernels"
               rows={overview.top_kernels}
             />
             <TopList
               title="Longest gaps"
-              note={`% of the ${step.count > 0 ? 'mean step' : 'window'}`}
+              note={step.count > 0 ? '% of the mean step' : ofWindow}
               view={null}
               rows={overview.longest_gaps}
             />

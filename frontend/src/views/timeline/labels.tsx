@@ -30,7 +30,7 @@ function titleOf({ track }: Lane, wholeNs: number): string {
   }
   if (track.busy_ns !== null && track.busy_ns > 0) {
     lines.push(
-      `busy ${quantityExact(track.busy_ns, 'ns')}, ${share(track.busy_ns / wholeNs)} of the trace`,
+      `busy ${quantityExact(track.busy_ns, 'ns')}, ${share(track.busy_ns / wholeNs)} of the window`,
     );
   }
   return lines.filter((line) => line !== '').join('\n');

@@ -81,7 +81,7 @@ export function Tracks(props: Props): ReactNode {
         onScroll={(event) => viewer.setScroll(event.currentTarget.scrollTop)}
       >
         <div className="timeline-body">
-          <Labels layout={layout} wholeNs={timeline.end_ns - timeline.start_ns} actions={actions} />
+          <Labels layout={layout} wholeNs={timeline.window_ns} actions={actions} />
           <div className="timeline-canvas-box">
             {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it has its own keys */}
             <canvas

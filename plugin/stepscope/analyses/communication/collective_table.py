@@ -112,7 +112,7 @@ def _window_share(trace: Trace, timed: pd.DataFrame, group: Ints, count: int) ->
     start = timed["start_ns"].to_numpy()
     end = start + timed["duration_ns"].to_numpy().astype(np.int64)
     return statistics.sums(intervals.covered_ns(times, start, end), group, count) / max(
-        1, whole.device_duration_ns
+        1, whole.duration_ns
     )
 
 

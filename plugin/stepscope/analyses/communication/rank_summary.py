@@ -204,11 +204,11 @@ def _totals(trace: Trace) -> RankTotals:
     busy_ns = intervals.duration_ns(main.busy) if main is not None else np.nan
     return RankTotals(
         step_count=span.step_count,
-        step_ns=span.device_duration_ns / count,
+        step_ns=span.duration_ns / count,
         computing_ns=intervals.duration_ns(worked) / count,
         communication_ns=sent.communication_ns / count,
         exposed_ns=sent.exposed_ns / count,
-        idle_ns=(span.device_duration_ns - busy_ns) / count,
+        idle_ns=(span.duration_ns - busy_ns) / count,
         parts_ns=steps.mean_parts_ns,
         kernel_count=_kernel_count(trace) / count if main is not None else np.nan,
         operator_count=len(operators) / count,
@@ -306,7 +306,7 @@ def _origin_ns(trace: Trace) -> int:
 def rank_devices(trace: Trace) -> tuple[RankDevice, ...]:
     """Return the devices that a trace used, else those that its file lists."""
     properties = device_properties(trace)
-    whole_ns = window(trace).device_duration_ns
+    whole_ns = window(trace).duration_ns
     busy = {
         activity.device: intervals.duration_ns(activity.busy) for activity in device_activity(trace)
     }

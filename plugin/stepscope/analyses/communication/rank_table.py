@@ -16,6 +16,7 @@ from stepscope.analyses.communication.ranked_run import (
 )
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
+from stepscope.model.arrays import Floats
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import run_table, to_frame
 
@@ -37,9 +38,10 @@ SCHEMA: Schema = (
            " communication."),
     Column("idle_ns", "float64", "ns", "Time per step in which its device is idle; NaN: no"
            " device."),
-    Column("transfer_ns", "float64", "ns", "Sum per step of its matched collectives' shortest"
-           " durations over the ranks; NaN: no match."),
-    Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond the transfer."),
+    Column("transfer_ns", "float64", "ns", "The part of that without waiting; where collectives do"
+           " not match, the sum of the others' shortest durations over the ranks; NaN: no match."),
+    Column("wait_ns", "float64", "ns", "Time per step in matched collectives beyond their shortest"
+           " duration over the ranks; at most its time in collectives."),
     Column("collective_count", "int64", "count", "Collectives of more than one rank."),
     Column("matched_count", "int64", "count", "Collectives that match another rank's."),
 )  # fmt: skip
@@ -73,28 +75,36 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
         "device_name": [part.device_name for part in run.parts],
         **figures,
         "overlap_share": ratio(communication - figures["exposed_ns"], communication),
-        **_matched(run),
+        **_matched(run, communication),
     }
     return to_frame(SCHEMA, columns)
 
 
-def _matched(run: RankRun) -> dict[str, Any]:
+def _matched(run: RankRun, communication_ns: Floats) -> dict[str, Any]:
+    """Return transfer and waiting: all communication, where all of it is matched."""
     matches, count = run.matches, len(run.parts)
     is_matched = matches.is_matched
     trace_index = matches.trace_index[is_matched]
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
-    transfer = (
-        np.bincount(trace_index, matches.transfer_ns[matches.match[is_matched]], minlength=count)
-        / steps
-    )
+    shortest_ns = matches.transfer_ns[matches.match[is_matched]]
+    least_ns = np.bincount(trace_index, shortest_ns, minlength=count) / steps
+    all_count = np.bincount(matches.trace_index, minlength=count)
     matched = np.bincount(trace_index, minlength=count)
-    wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
+    wait = np.array([_wait_ns(*of) for of in zip(run.parts, run.waits, strict=True)]) / steps
+    wait_ns = np.where(matched > 0, np.minimum(wait, communication_ns), np.nan)
+    rest_ns = communication_ns - wait_ns
     return {
-        "transfer_ns": np.where(matched > 0, transfer, np.nan),
-        "wait_ns": np.where(matched > 0, wait, np.nan),
-        "collective_count": np.bincount(matches.trace_index, minlength=count),
+        "transfer_ns": np.where(matched == all_count, rest_ns, np.minimum(least_ns, rest_ns)),
+        "wait_ns": wait_ns,
+        "collective_count": all_count,
         "matched_count": matched,
     }
+
+
+def _wait_ns(part: RankSummary, waits: intervals.Intervals) -> int:
+    """Return a trace's waiting in its steps, in all."""
+    start_ns, end_ns = part.steps.start_ns, part.steps.start_ns + part.steps.duration_ns
+    return int(intervals.covered_ns(waits, start_ns, end_ns).sum())
 
 
 CLOCK_SCHEMA: Schema = (

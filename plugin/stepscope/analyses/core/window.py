@@ -1,4 +1,10 @@
-"""Complete steps, and the time window of an analysis: the steps, else the device work."""
+"""Complete steps, and the time window of an analysis: the steps, else the device work.
+
+Steps follow one another without gaps: a step begins at its `ProfilerStep#N`, or where the device
+work of the step before ends, and ends where the next begins; what the profiler does in between
+belongs to the step that ends. So they sum to the window, and the mean step is the window over the
+number of steps: the one whole of all fractions, and of all times per step.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +27,12 @@ class CompleteSteps:
 
     steps: pd.DataFrame
     work_end_ns: Ints
-    """End of the device work launched in each step; the host's end where that is later."""
-    has_device_work: bool
+    """End of the device work launched in each step; the host's end where that is later. Where no
+    launch is known, the last step's is the end of all device work."""
+    start_ns: Ints
+    """Start of each step, after the device work of the step before."""
+    end_ns: Ints
+    """End of each step: the start of the next, or the end of the last one's device work."""
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -35,13 +45,20 @@ def complete_steps(trace: Trace) -> CompleteSteps:
     steps = trace.steps
     end = steps["end_ns"].to_numpy()
     if not len(steps):
-        return CompleteSteps(steps=steps, work_end_ns=end, has_device_work=False)
-    work_end, work_count = _device_work(trace, steps["start_ns"].to_numpy(), end)
+        return CompleteSteps(steps=steps, work_end_ns=end, start_ns=end, end_ns=end)
+    start = steps["start_ns"].to_numpy()
+    work_end, work_count = _device_work(trace, start, end)
+    if len(trace.device_events) and not (links(trace).call_of_device_event >= 0).any():
+        work_end[-1] = trace.device_events["end_ns"].max()
     count = _complete_count(work_count)
+    work_end_ns = np.maximum(end, work_end)[:count]
+    until = np.maximum.accumulate(work_end_ns)
+    start_ns = np.maximum(start[:count], np.concatenate((start[:1], until[:-1])))
     return CompleteSteps(
         steps=steps.iloc[:count],
-        work_end_ns=np.maximum(end, work_end)[:count],
-        has_device_work=bool(work_count.any()),
+        work_end_ns=work_end_ns,
+        start_ns=start_ns,
+        end_ns=np.append(start_ns[1:], until[-1]),
     )
 
 
@@ -75,7 +92,7 @@ class Window:
     start_ns: int
     end_ns: int
     device_end_ns: int
-    """The end, or the last device event's end where that is later."""
+    """The end of the steps' device work, at least `end_ns`."""
     step_count: int
     """Number of steps; 0: the trace has none."""
 
@@ -86,22 +103,18 @@ class Window:
 
     @property
     def duration_ns(self) -> int:
+        """Duration with the device's last work; with steps, the sum of their durations."""
+        return self.device_end_ns - self.start_ns
+
+    @property
+    def host_duration_ns(self) -> int:
         """Duration of the host's part."""
         return self.end_ns - self.start_ns
 
     @property
     def reference_ns(self) -> int:
-        """Whole of percentages: the host's part, or the device's where the host runs ahead of it.
-
-        The host runs ahead where the device's tail is longer than a step. At least 1.
-        """
-        is_ahead = self.device_end_ns - self.end_ns > self.per_step(self.duration_ns)
-        return max(1, self.device_duration_ns if is_ahead else self.duration_ns)
-
-    @property
-    def device_duration_ns(self) -> int:
-        """Duration with the device's last work."""
-        return self.device_end_ns - self.start_ns
+        """Whole of all fractions: the duration, at least 1."""
+        return max(1, self.duration_ns)
 
     def per_step(self, total_ns: float) -> int:
         """Return a total of the window per step; without steps, the total."""
@@ -110,30 +123,30 @@ class Window:
 
 @computed
 def window(trace: Trace) -> Window:
-    """Return the window: from the first step's start to the last complete step's end.
+    """Return the window: from the first step's start to the end of the last complete step.
 
-    Without steps, from the device's first to its last event, as Nsight's `gpu_gaps`; without a
-    device, the extent of the operators, else of all calls.
+    Its device's part ends with the device work that the steps launched. Without steps, from the
+    device's first to its last event, as Nsight's `gpu_gaps`; without a device, the extent of the
+    operators, else of all calls.
     """
-    device = trace.device_events
-    last_device_ns = int(device["end_ns"].max()) if len(device) else 0
     complete = complete_steps(trace)
-    if len(complete) < len(trace.steps):  # without the incomplete step's device work
-        last_device_ns = int(complete.work_end_ns.max())
-    for frame in _extents(trace, complete.steps):
-        if len(frame):
-            end_ns = int(frame["end_ns"].max())
-            return Window(
-                start_ns=int(frame["start_ns"].min()),
-                end_ns=end_ns,
-                device_end_ns=max(end_ns, last_device_ns),
-                step_count=len(complete),
-            )
-    return Window(start_ns=0, end_ns=0, device_end_ns=0, step_count=0)
+    if len(complete):
+        return Window(
+            start_ns=int(complete.start_ns[0]),
+            end_ns=int(complete.steps["end_ns"].max()),
+            device_end_ns=int(complete.end_ns[-1]),
+            step_count=len(complete),
+        )
+    frame = next(filter(len, _extents(trace)), None)
+    if frame is None:
+        return Window(start_ns=0, end_ns=0, device_end_ns=0, step_count=0)
+    end_ns = int(frame["end_ns"].max())
+    return Window(
+        start_ns=int(frame["start_ns"].min()), end_ns=end_ns, device_end_ns=end_ns, step_count=0
+    )
 
 
-def _extents(trace: Trace, steps: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    yield steps
+def _extents(trace: Trace) -> Iterator[pd.DataFrame]:
     yield trace.device_events
     yield trace.operators
     yield trace.host_calls

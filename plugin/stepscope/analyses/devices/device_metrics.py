@@ -49,7 +49,7 @@ VENDOR_DOES_NOT_TELL = (
 def device_metrics(trace: Trace) -> tuple[DeviceReport, ...]:
     """Return the figures of every device that did anything, by its number."""
     start_ns, end_ns = stepped_span(trace)
-    busy_ns = window(trace).device_duration_ns
+    busy_ns = window(trace).duration_ns
     return tuple(
         _metrics(trace, activity, start_ns, end_ns, busy_ns) for activity in device_activity(trace)
     )

@@ -230,7 +230,8 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     sheet = np.array([roof.sheet_flops_per_second for roof in roofs], dtype=np.float64)
     is_measured = (peak != sheet) & (columns["flops_per_second"] <= peak)
     peak = np.where(is_measured, peak, sheet)
-    kinds = np.where(np.isnan(peak), None, np.where(is_measured, MEASURED, SHEET))
+    kinds = np.where(is_measured, MEASURED, SHEET).astype(object)
+    kinds[np.isnan(peak)] = None
     compute = columns["flops_per_second"] / peak
     memory = columns["bytes_per_second"] / bandwidth
     roofline_share = np.maximum(compute, memory)  # NaN where one of them is

@@ -4,6 +4,9 @@ Calls nest by time on each thread, as in torch's own tree (`EventList._populate_
 profiler's `Python parent id` agrees where it is present, but lacks callers that started before the
 trace.
 
+A call whose only child has its name is one call with it, as everywhere (`operators/costs.py`): one
+node, and one of the calls of that node.
+
 An annotation starts inside the Python frame that opens it and outlives that frame: it is the child
 of the call that contains it completely, and the parent of the calls in it.
 
@@ -23,6 +26,7 @@ from stepscope.analyses.core.ancestry import nearest, with_descendants
 from stepscope.analyses.core.call_paths import Paths, merge_calls
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.core.links import links
+from stepscope.analyses.operators.costs import operator_calls
 from stepscope.model import call_tree
 from stepscope.model.arrays import NONE, Ints, Mask
 from stepscope.model.frames.steps import without_number
@@ -131,6 +135,7 @@ class Flame:
     names: tuple[str, ...]
     """Texts that `paths.name` indexes."""
     call_count: Ints
+    """Calls, counted as in the table of operators."""
     host_self_ns: Ints
     host_total_ns: Ints
     """Sum of the self times of the node and all below it."""
@@ -147,20 +152,46 @@ def host_flame(trace: Trace) -> Flame:
     """Return the flame graph of host time, and of device time by the launching call."""
     tree = host_tree(trace)
     parent, depth, name, names = _calls(trace, tree)
-    paths = merge_calls(parent, depth, name, len(names))
-    paths = replace(paths, node=paths.node[: len(tree)])
+    is_counted, has_node = _counted(trace, tree), np.ones(len(name), dtype=bool)
+    parent_name = np.append(name, NONE)[parent[: len(tree)]]
+    has_node[: len(tree)] = is_counted | (tree.name != parent_name)
+    paths = merge_calls(*_without(parent, depth, has_node), name[has_node], len(names))
+    node = paths.node[(np.cumsum(has_node) - 1)[nearest(parent, has_node)]]
+    paths = replace(paths, node=node[: len(tree)])
     host_self_ns = paths.sums(tree.self_ns)
     device_self_ns = paths.sums(tree.device_ns)
     host_total_ns, device_total_ns = with_descendants(paths.parent, host_self_ns, device_self_ns)
     return Flame(
         paths=paths,
         names=names,
-        call_count=np.bincount(paths.node, minlength=len(paths)),
+        call_count=np.bincount(paths.node[is_counted], minlength=len(paths)),
         host_self_ns=host_self_ns,
         host_total_ns=host_total_ns,
         device_self_ns=device_self_ns,
         device_total_ns=device_total_ns,
     )
+
+
+def _counted(trace: Trace, tree: HostTree) -> Mask:
+    """Return a mask of the tree's rows that are calls, and not another's of the same name."""
+    counted = operator_calls(trace).counted
+    is_counted = np.ones(len(tree), dtype=bool)
+    is_counted[tree.host_offset : tree.runtime_offset] = counted == np.arange(len(counted))
+    return is_counted
+
+
+def _without(
+    parent: Ints, depth: NDArray[np.integer], has_node: Mask
+) -> tuple[Ints, NDArray[np.integer]]:
+    """Return the parents and depths of the calls with a node, as if there were no others."""
+    if has_node.all():
+        return parent, depth
+    skipped = np.zeros(len(parent) + 1, dtype=np.int64)  # the last is for row -1
+    for rows in call_tree.by_level(depth):
+        skipped[rows] = skipped[parent[rows]] + ~has_node[rows]
+    index = np.append(np.cumsum(has_node) - 1, NONE)
+    above = np.append(nearest(parent, has_node), NONE)[parent[has_node]]
+    return index[above], (depth - skipped[:-1])[has_node]
 
 
 def _calls(trace: Trace, tree: HostTree) -> tuple[Ints, NDArray[np.integer], Ints, tuple[str, ...]]:

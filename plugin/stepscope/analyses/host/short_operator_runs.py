@@ -69,7 +69,7 @@ def operator_calls(trace: Trace, call_ns: int, long_ns: int) -> OperatorCalls:
     calls = intervals.union(start, np.minimum(end, start + call_ns))
     times = intervals.merged(calls, between[~is_long])
     times = intervals.clip(times, span.start_ns, span.end_ns)
-    whole_ns = max(1, span.duration_ns - intervals.duration_ns(between[is_long]))
+    whole_ns = max(1, span.host_duration_ns - intervals.duration_ns(between[is_long]))
     short_ns = intervals.duration_ns(short_operator_runs(trace, long_ns).times)
     return OperatorCalls(
         times=times,

@@ -34,7 +34,7 @@ CAUSE = Column("cause", "object", "", f"The cause of the idle time. {_MEANINGS}"
 COUNT = Column("count", "int64", "count", "Idle intervals of this cause.")
 IDLE = Column("idle_ns", "int64", "ns", "Their total duration.")
 LONGEST = Column("longest_ns", "int64", "ns", "The longest of them.")
-WINDOW_SHARE = Column("window_share", "float64", "share", "Of the window, the device's part.")
+WINDOW_SHARE = Column("window_share", "float64", "share", "Of the window, so of the mean step.")
 SCHEMA: Schema = (
     DEVICE,
     CAUSE,
@@ -47,10 +47,10 @@ SCHEMA: Schema = (
 MOST_STREAMS = 256
 STEP_SCHEMA: Schema = (
     DEVICE,
-    Column("step", "object", "text", "The step's name; None: between steps, and after the last."),
+    Column("step", "object", "text", "The step's name."),
     CAUSE,
     IDLE,
-    Column("step_share", "float64", "share", "Of the step's duration; NaN: outside steps."),
+    Column("step_share", "float64", "share", "Of the step's duration."),
 )
 STREAM_SCHEMA: Schema = (
     DEVICE,
@@ -105,13 +105,12 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
     requirements.main_device(trace)
     steps = step_breakdown(trace)
     start, duration = steps.start_ns, steps.duration_ns
-    names = np.array([*steps.names, None], dtype=object)
+    names = np.array(steps.names, dtype=object)
     parts = []
     for device, ledger in idle_ledger(trace).items():
         by_step = np.zeros((len(names), len(CAUSES)), dtype=np.int64)
         for index, times in enumerate(ledger.times.values()):
-            by_step[:-1, index] = intervals.covered_ns(times, start, start + duration)
-            by_step[-1, index] = intervals.duration_ns(times) - by_step[:-1, index].sum()
+            by_step[:, index] = intervals.covered_ns(times, start, start + duration)
         step, cause = np.nonzero(by_step)
         parts.append((np.full(len(step), device), step, cause, by_step[step, cause]))
     number, step, cause, idle = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -120,7 +119,7 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
         "step": names[step],
         "cause": np.array(list(CAUSES), dtype=object)[cause],
         "idle_ns": idle,
-        "step_share": ratio(idle, np.append(duration, 0)[step]),
+        "step_share": ratio(idle, duration[step]),
     }
     return to_frame(STEP_SCHEMA, columns)
 
@@ -173,7 +172,7 @@ def _streams(
 
 
 def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
-    window_ns = max(1, window(trace).device_duration_ns)
+    window_ns = max(1, window(trace).duration_ns)
     for cause, times in ledger.times.items():
         idle_ns = intervals.duration_ns(times)
         if not idle_ns:
@@ -263,7 +262,7 @@ def _source_rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
         "gap_count": np.bincount(gaps, minlength=count),
         "idle_ns": idle_ns,
         "idle_share": idle_ns / max(1, int(idle_ns.sum())),
-        "window_share": idle_ns / max(1, window(trace).device_duration_ns),
+        "window_share": idle_ns / max(1, window(trace).duration_ns),
     }
     return to_frame(SOURCE_SCHEMA, {name: values[order] for name, values in columns.items()})
 

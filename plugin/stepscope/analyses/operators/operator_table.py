@@ -40,8 +40,8 @@ _IDENTITY: Schema = (
     Column("kind", "object", "text", "`operator` or `annotation`."),
 )
 _FIGURES: Schema = (
-    Column("call_count", "int64", "count", "Calls; an only child of its caller's name is no"
-           " other."),
+    Column("call_count", "int64", "count", "Calls; one whose only child has its name counts once"
+           " with it (key_averages), here and in flame graphs."),
     Column("host_self_ns", "int64", "ns", "Host time without operators, annotations and runtime"
            " calls within; Python calls within stay in it (key_averages takes those off, too,"
            " where `with_stack` recorded them)."),
@@ -56,9 +56,9 @@ _FIGURES: Schema = (
     Column("device_p50_ns", "float64", "ns", "Median of a call's device total."),
     Column("device_p95_ns", "float64", "ns", "95th percentile of a call's device total."),
     Column("device_max_ns", "int64", "ns", "Largest device total of a call."),
-    Column("host_self_share", "float64", "share", "Host self time over the length of the window"
-           " (all steps, else all device work); above 1 where threads run side by side, calls lie"
-           " outside it, or totals are within each other."),
+    Column("host_self_share", "float64", "share", "Host self time of the window (all steps, else"
+           " all device work), so of the mean step; above 1 where threads run side by side, calls"
+           " lie outside it, or totals are within each other."),
     Column("host_total_share", "float64", "share", "Host total time, likewise."),
     Column("device_self_share", "float64", "share", "Device self time, likewise."),
     Column("device_total_share", "float64", "share", "Device total time, likewise."),
@@ -223,7 +223,7 @@ def _measures(
     for side, times in metrics.spreads.items():
         columns[f"{side}_mean_ns"] = columns[f"{side}_total_ns"] / calls
         columns |= {f"{side}_{name}_ns": of for name, of in quantiles(times, group, calls).items()}
-    window_ns = max(1, window(trace).device_duration_ns)
+    window_ns = max(1, window(trace).duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
         columns[f"{name}_share"] = columns[f"{name}_ns"] / window_ns
     for name in ("self", "total"):

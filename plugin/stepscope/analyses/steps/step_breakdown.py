@@ -1,8 +1,8 @@
 """Breakdown of each step: every nanosecond is in exactly one category.
 
-Steps reach from the host's `ProfilerStep#N` to the end of the device work launched in it, as in
-torch-tb-profiler (`event_parser.py`), and follow one another; where several categories are active
-at once, the first in `CATEGORIES` counts.
+Steps are those of `core/window.py`: as in torch-tb-profiler (`event_parser.py`), from the host's
+`ProfilerStep#N` to the end of the device work launched in it, but without gaps between them. Where
+several categories are active at once, the first in `CATEGORIES` counts.
 """
 
 import re
@@ -189,16 +189,6 @@ def _steps(trace: Trace) -> Steps:
         whole = window(trace)
         start, end = np.array([whole.start_ns]), np.array([whole.device_end_ns])
         return start, end, (0,), ("whole recording",)
-    steps = complete.steps
-    start, end = steps["start_ns"].to_numpy().copy(), complete.work_end_ns
-    if complete.has_device_work:
-        start, end = _extended(start, end)
-    numbers = tuple(int(number) for number in steps["number"])
-    return start, np.maximum(end, start), numbers, tuple(str(name) for name in steps["name"])
-
-
-def _extended(start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return steps that begin no earlier than the end of the step before with its device work."""
-    until = np.maximum.accumulate(end)
-    begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))
-    return begin, np.maximum(until, begin)
+    numbers = tuple(int(number) for number in complete.steps["number"])
+    names = tuple(str(name) for name in complete.steps["name"])
+    return complete.start_ns, complete.end_ns, numbers, names

@@ -92,7 +92,7 @@ def search(trace: Trace, request: Search) -> Hits:
         total=len(hits),
         first=first,
         slices=hits[_earliest(start_ns, first, request.limit)],
-        density=np.bincount(start_ns // width_ns, minlength=BINS),
+        density=np.bincount(np.minimum(start_ns // width_ns, BINS - 1), minlength=BINS),
     )
 
 

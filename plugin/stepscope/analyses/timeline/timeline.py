@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.timeline.counters import counter_tracks, idle_track
 from stepscope.analyses.timeline.slice_categories import CODES, category_codes
@@ -24,6 +25,7 @@ from stepscope.analyses.timeline.slices import (
 from stepscope.analyses.timeline.track_events import TrackEvents, step_events, track_events
 from stepscope.analyses.timeline.tracks import Track, numbered, thread_names
 from stepscope.base.errors import MissingDataError, UnknownNameError
+from stepscope.dialects import RECORDING_SPAN
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE
 from stepscope.model.trace import Trace, computed
@@ -47,7 +49,7 @@ class Timeline:
     steps: pd.DataFrame
     """As `frames.steps`."""
     end_ns: int
-    """End of the last slice."""
+    """End of the last slice, without the profiler's span of the recording itself."""
     too_deep_count: int
     """Slices more than `MOST_ROWS` rows deep, which are not drawn."""
 
@@ -93,7 +95,7 @@ def timeline(trace: Trace) -> Timeline:
 def _timeline(trace: Trace) -> Timeline:
     by_steps, steps = step_events(trace)
     parts = [*track_events(trace), by_steps]
-    given = [track for part in parts for track in _measured(part)]
+    given = [track for part in parts for track in _measured(trace, part)]
     given.extend(_without_slices(trace, given))
     tracks, numbers = numbered(given)
     slices = sort_slices(
@@ -109,7 +111,7 @@ def _timeline(trace: Trace) -> Timeline:
         slice_of_event=_slices_of_events(trace, slices, tracks),
         names=names,
         steps=steps,
-        end_ns=max((int(part.end_ns.max()) for part in parts if len(part.end_ns)), default=0),
+        end_ns=max((_end_ns(trace, part) for part in parts), default=0),
         too_deep_count=sum(int((part.row >= MOST_ROWS).sum()) for part in parts),
     )
 
@@ -133,8 +135,20 @@ def _with_numbers(
     return numbered_parts
 
 
-def _measured(part: TrackEvents) -> list[Track]:
-    """Return the tracks of a part with their counts and busy time."""
+def _end_ns(trace: Trace, part: TrackEvents) -> int:
+    """Return the end of a part's last slice that is not the span of the recording; 0: none."""
+    return int(part.end_ns[_is_work(trace, part)].max(initial=0))
+
+
+def _is_work(trace: Trace, part: TrackEvents) -> NDArray[np.bool_]:
+    """Return a mask of the events of a part that are not the span of the recording."""
+    category, strings = trace.columns.category[part.events], trace.columns.strings
+    codes = [code for code, text in enumerate(strings) if text == RECORDING_SPAN]
+    return ~np.isin(category, codes)
+
+
+def _measured(trace: Trace, part: TrackEvents) -> list[Track]:
+    """Return the tracks of a part with their counts, and the busy time of work in the window."""
     if not part.tracks:
         return []
     count = len(part.tracks)
@@ -142,15 +156,20 @@ def _measured(part: TrackEvents) -> list[Track]:
     order = np.argsort(narrow, kind="stable")
     counts = np.bincount(part.track, minlength=count)
     rows = row_counts(part.track, part.row)
-    rows_of_track = np.split(order, np.cumsum(counts)[:-1])
+    span, work = window(trace), _is_work(trace, part)
+    rows_of_track = [of[work[of]] for of in np.split(order, np.cumsum(counts)[:-1])]
     return [
         replace(
             track,
             row_count=int(rows[number]),
             event_count=int(counts[number]),
             busy_ns=intervals.duration_ns(
-                intervals.union(
-                    part.start_ns[rows_of_track[number]], part.end_ns[rows_of_track[number]]
+                intervals.clip(
+                    intervals.union(
+                        part.start_ns[rows_of_track[number]], part.end_ns[rows_of_track[number]]
+                    ),
+                    span.start_ns,
+                    span.device_end_ns,
                 )
             ),
         )

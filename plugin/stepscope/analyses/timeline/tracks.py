@@ -64,7 +64,7 @@ class Track:
     event_count: int | None = None
     """None if its slices are computed on request."""
     busy_ns: int | None = None
-    """Time in which any of its slices ran."""
+    """Time in the window in which any of its slices ran."""
 
 
 def numbered(tracks: Sequence[Track]) -> tuple[tuple[Track, ...], list[int]]:

@@ -40,7 +40,13 @@ NO_KERNELS = (
     "No device work was recorded. If the model was on a device, add its activity:"
     " profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."
 )
-CALLS = Column("call_count", "Calls", "count", "Number of calls.")
+CALLS = Column(
+    "call_count",
+    "Calls",
+    "count",
+    "Calls on the host in the whole trace, or in the selected time. A call whose only nested call"
+    " has the same name counts once with it, as in key_averages(): the Timeline shows both.",
+)
 HOST_MEMORY = (
     Column("host_self_bytes", "Host memory", "bytes", "Host memory allocated less freed."),
 )
@@ -79,7 +85,7 @@ def operators_table(trace: Trace, group: str = "name") -> Table:
         groups=OPERATOR_GROUPS,
         group=group,
         sums=_present(OPERATOR_SUMS, columns),
-        total_ns=window(trace).device_duration_ns,
+        total_ns=window(trace).duration_ns,
         empty="" if len(table) else NO_OPERATORS_ON_HOST if has_device else NO_OPERATORS,
     )
 
@@ -92,7 +98,7 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
     """
     _require(group, KERNEL_GROUPS)
     table = kernel_table(trace, cast("Kernels", group))
-    table = table.assign(window_share=table["total_ns"] / max(1, window(trace).device_duration_ns))
+    table = table.assign(window_share=table["total_ns"] / max(1, window(trace).duration_ns))
     columns = list(_kernel_columns(trace, group))
     return Table(
         columns=tuple(columns),
@@ -102,7 +108,7 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
         groups=KERNEL_GROUPS,
         group=group,
         sums=_present(KERNEL_SUMS, columns),
-        total_ns=int(table["total_ns"].sum()),
+        total_ns=window(trace).duration_ns,
         empty="" if len(table) else NO_KERNELS,
     )
 
@@ -262,7 +268,12 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
     yield Column("full_name", "Full name", "code", "As the profiler wrote it.", hidden=True)
     if group == "launch":
         yield from _launch_columns(trace)
-    yield Column("call_count", "Calls", "count", "Number of runs.")
+    yield Column(
+        "call_count",
+        "Calls",
+        "count",
+        "Runs on the device in the whole trace; in a selected time, those launched in it.",
+    )
     yield Column("total_ns", "Total", "ns", "Sum of its durations.")
     yield Column(
         "kernel_share", "Of kernel time", "share", "Fraction of the durations of all kernels."

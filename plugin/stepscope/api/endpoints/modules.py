@@ -136,7 +136,7 @@ def _message(part: Trace, by: By, frame: pd.DataFrame, origin: Origin) -> Module
             column.key: cells(rows[column.key], column.unit) for column in columns if len(rows)
         },
         sort="" if by == "instance" else _sort_key(part),
-        total_ns=window(part).device_duration_ns,
+        total_ns=window(part).duration_ns,
         empty=NO_MODULES,
         all_row_count=len(frame),
         by=by,

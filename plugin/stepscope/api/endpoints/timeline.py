@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.timeline.counters import counter_tile
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slices import LATEST_NS, MOST_ROWS
@@ -32,7 +33,7 @@ class TimelineTrack(msgspec.Struct, frozen=True):
     event_count: int | None
     """Number of events; null where it is computed on request."""
     busy_ns: int | None
-    """Time with any slice; null where it is computed on request."""
+    """Time in the window with any slice; null where it is computed on request."""
     order: int
     """Position among the tracks."""
     unit: str
@@ -61,12 +62,16 @@ class Timeline(Response, frozen=True, kw_only=True):
 
     start_ns: int
     end_ns: int
-    """End of the last slice, from the trace's first event."""
+    """End of the last slice, from the trace's first event; the profiler's span of the recording
+    itself is none."""
+    window_ns: int
+    """Duration of the window, as in the Overview: the whole of `TimelineTrack.busy_ns`."""
     names_count: int
     tracks: tuple[TimelineTrack, ...]
     categories: tuple[TimelineCategory, ...]
     """A slice's category code is an index of these."""
     steps: tuple[TimelineStep, ...]
+    """The complete steps."""
     note: str
     """Events that the tracks leave out, and why; empty where there are none."""
     levels: tuple[int, ...] = ()
@@ -83,11 +88,13 @@ def tracks(trace: Trace, _: Query) -> Timeline:
     """Return the timeline's tracks in the order of the page, its categories and its steps."""
     content = timeline(trace)
     steps = zip(
-        *(content.steps[key].tolist() for key in ("number", "start_ns", "end_ns")), strict=True
+        *(complete_steps(trace).steps[key].tolist() for key in ("number", "start_ns", "end_ns")),
+        strict=True,
     )
     return Timeline(
         start_ns=0,
         end_ns=content.end_ns,
+        window_ns=window(trace).reference_ns,
         names_count=len(content.names),
         tracks=tuple(map(_track, content.tracks)),
         categories=tuple(TimelineCategory(*pair) for pair in CATEGORIES.items()),
