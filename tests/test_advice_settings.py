@@ -197,7 +197,7 @@ def test_what_was_put_aside_is_told_where_nothing_else_was_found() -> None:
     worker = advise_trace_by(TRACE, [costly, rule("b")], aside).worker
     assert worker.standing is not None
     assert worker.standing.message == (
-        "2 rules found nothing that costs 5 % or more. 1 more finding is suppressed."
+        "2 checks found nothing that costs 5 % or more. 1 more finding is suppressed."
     )
     alone = advise_trace_by(TRACE, [costly], aside).worker.standing
     assert alone is not None

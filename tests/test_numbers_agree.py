@@ -365,11 +365,13 @@ def unrecorded_ns(it: Shown) -> float | None:
     return (measured.mean_ns or measured.median_ns) if measured else None
 
 
-def net_savings(it: Shown) -> Values:
-    """Return the sum of the findings' net savings; of ranks, findings on the run count some."""
-    outcomes = it.report.outcomes if it.is_single else ()
-    claims = [of.claim for of in outcomes if of.status == "found" and of.claim]
-    return {"": sum(claim.decisive.net_high_ns for claim in claims)} if it.is_single else {}
+def outlook_savings(it: Shown, end: str) -> Values:
+    """Return what the outlook's fixes save together, where these are all fixes."""
+    outlook = it.worker.outlook
+    fixes = {rule for rule, claim in it.claims.items() if claim.decisive.high_ns}
+    if outlook is None or set(outlook.rules) != fixes:
+        return {}
+    return {"": outlook.now_ns - getattr(outlook, end)}
 
 
 def device_id(row: Mapping[str, Any]) -> str:
@@ -702,8 +704,15 @@ SHOWN: dict[str, dict[str, Read]] = {
             "": sum(line.recoverable_high_ns for line in it.worker.budget)
         },
         "Advice": lambda it: {"": it.worker.saving.high_ns if it.worker.saving else 0},
-        "Advice: sum of net savings": net_savings,
+        "Outlook": lambda it: outlook_savings(it, "low_ns"),
         "Runs": lambda it: {"": saving["high_ns"] if (saving := it.result.get("saving")) else None},
+    },
+    "least saving of all findings, ns": {
+        "Advice: budget": lambda it: {
+            "": sum(line.recoverable_low_ns for line in it.worker.budget)
+        },
+        "Advice": lambda it: {"": it.worker.saving.low_ns if it.worker.saving else 0},
+        "Outlook": lambda it: outlook_savings(it, "high_ns"),
     },
     "saving of all findings, fraction": {
         "Runs": lambda it: {"": saving["share"] if (saving := it.result.get("saving")) else None},

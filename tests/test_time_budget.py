@@ -79,7 +79,7 @@ def test_a_healthy_recording_is_told_so_with_its_numbers() -> None:
     assert names(healthy.outcomes, "critical", "warning") == set()
     assert healthy.worker.standing is not None
     assert healthy.worker.standing.state == "healthy"
-    assert "rules found nothing that costs 5 % or more" in healthy.worker.standing.message
+    assert "checks found nothing that costs 5 % or more" in healthy.worker.standing.message
     assert "busy" in healthy.worker.standing.message
 
 
@@ -116,7 +116,7 @@ def test_what_may_cost_much_or_nothing_is_no_smaller_thing() -> None:
     hint = rule("hint", claiming((0, 4_000_000), severity="info"))
     found = advise(Run(name="run", workers=(trace_at(path),)), [hint]).workers[0].standing
     assert found is not None
-    assert found.message.startswith("1 rule found nothing that certainly costs 5 %")
+    assert found.message.startswith("1 check found nothing that certainly costs 5 %")
     assert "1 smaller or less certain finding would still help" in found.message
 
 

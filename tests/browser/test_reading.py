@@ -100,7 +100,7 @@ def test_reading_is_watched_until_the_views_open(
     with slow(tmp_path / "log", log) as server:
         seen = begin_again(context, server)
         first, second = row_of(seen, "rank0"), row_of(seen, "rank1")
-        expect(first).to_contain_text(re.compile(r"reading.* of .*MB"), timeout=PATIENCE_MS)
+        expect(first).to_contain_text(re.compile(r"reading.* of .*MiB"), timeout=PATIENCE_MS)
         expect(first.get_by_role("progressbar")).to_have_attribute("max", re.compile(r"\d+"))
         expect(second).to_contain_text("next")
         second.get_by_role("button", name="Cancel").click()

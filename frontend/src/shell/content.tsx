@@ -66,7 +66,7 @@ function NoTrace({ runs }: { readonly runs: Runs }): ReactNode {
   return (
     <Empty icon="file" title={`No trace found in ${runs.logdir}`}>
       <p>Searched for {runs.looked_for}. The page keeps scanning. To record a trace:</p>
-      <RecordHint />
+      <RecordHint logFolder={runs.logdir} />
     </Empty>
   );
 }

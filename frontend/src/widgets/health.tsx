@@ -11,17 +11,20 @@ import './health.css';
 
 const MOST_ITEMS = 4;
 
-/** A summary of the items that are not listed. */
+const MOST_NAMED = 2;
+
+/** What the items that are not listed say, or how many there are. */
 function rest(items: readonly HealthItem[]): string {
+  if (items.length <= MOST_NAMED) return items.map(({ message }) => sentence(message)).join(' ');
   const parts = [
     [ofNature(items, 'damage').length, 'kind of damage', 'kinds of damage'],
     [ofNature(items, 'gap').length, 'thing not recorded', 'things not recorded'],
     [ofNature(items, 'note').length, 'note', 'notes'],
   ] as const;
-  return parts
+  const counts = parts
     .filter(([size]) => size > 0)
-    .map(([size, one, many]) => plural(size, one, many))
-    .join(', ');
+    .map(([size, one, many]) => plural(size, one, many));
+  return `${counts.join(', ')}.`;
 }
 
 /** The health of a trace file in a few lines, with a link to the view. */
@@ -53,8 +56,7 @@ export function HealthSummary({ items }: { readonly items: readonly HealthItem[]
       )}
       {others !== '' && (
         <p className="muted">
-          {serious.length > 0 ? 'And ' : ''}
-          {others}.
+          <Prose text={others} />
         </p>
       )}
     </section>

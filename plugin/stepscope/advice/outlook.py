@@ -1,8 +1,8 @@
-"""The step with the first fixes of the advice, simulated together, and its limit then.
+"""The potential saving of all fixes together, and the step with the first ones and its limit then.
 
-The fixes are those that the advice lists first. The step is a range, as savings are: the changes
+The first fixes are those that the advice lists first. Both are ranges, as savings are: the changes
 of all fixes that save most, and those that save least. Where the recorder measured unrecorded
-steps, it is the unrecorded step.
+steps, they are of the unrecorded step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,13 +16,13 @@ from stepscope.advice.savings import ResolvedFinding
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.analyses.steps.step_breakdown import step_breakdown
-from stepscope.base.findings import ClaimReport
-from stepscope.base.report import Outlook
+from stepscope.base.findings import ClaimReport, DecisiveSaving
+from stepscope.base.report import Outlook, PotentialSaving
 from stepscope.model.trace import Trace
 from stepscope.replay.limits import limit_of
 from stepscope.replay.simulation import Simulation
 from stepscope.rules import INFO_SHARE
-from stepscope.rules.shared.claimable_time import unchanged, unrecorded
+from stepscope.rules.shared.claimable_time import alone, unchanged, unrecorded
 
 MOST_FIXES = 3
 
@@ -52,14 +52,14 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
     limit = limit_of(trace, window.most, window.times)
     if limit is None:
         return None
-    low_ns = min(world.now_ns, round(window.most.simulated_ns * world.scale))
+    least_ns, most_ns = _saved_together(trace, findings, first, world)
     rule, saving_low_ns, saving_ns = _next(trace, fixes, window, world)
     predicted = Outlook(
         rules=tuple(fix.rule.id for fix in first),
         world=world.name,
         now_ns=world.now_ns,
-        low_ns=low_ns,
-        high_ns=min(world.now_ns, max(low_ns, round(window.least.simulated_ns * world.scale))),
+        low_ns=world.now_ns - most_ns,
+        high_ns=world.now_ns - least_ns,
         limit=limit.part,
         limit_share=limit.share,
         next_rule=rule,
@@ -72,6 +72,54 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
         has_steps=step_breakdown(trace).step_count > 0,
         has_device=main_device(trace) is not None,
     )
+
+
+def potential_saving(trace: Trace, findings: Sequence[ResolvedFinding]) -> PotentialSaving | None:
+    """Return what all fixes save together; None where nothing is saved."""
+    savings = [finding.outcome.claim.decisive for finding in findings if finding.outcome.claim]
+    world, fixes = _world(trace), fixes_of(findings)
+    if not any(saving.high_ns for saving in savings):
+        return None
+    if world is None or len(savings) == 1:
+        low_ns, high_ns = (sum(of) for of in zip(*map(_net, savings), strict=True))
+        high_share = min(1.0, sum(saving.net_share for saving in savings))
+    else:
+        first = _costly_fixes(findings)[:MOST_FIXES]
+        sets = (fixes, first) if first else (fixes,)  # more fixes save no less
+        together = [_saved_together(trace, findings, of, world) for of in sets]
+        low_ns, high_ns = (max(of) for of in zip(*together, strict=True))
+        high_share = high_ns / world.now_ns if world.now_ns else 0.0
+    if not high_ns:
+        return None
+    low_share = high_share * low_ns / high_ns
+    return PotentialSaving(
+        low_ns=low_ns, high_ns=high_ns, low_share=low_share, high_share=high_share
+    )
+
+
+def _saved_together(
+    trace: Trace, findings: Sequence[ResolvedFinding], fixes: Sequence[Fix], world: _World
+) -> tuple[int, int]:
+    """Return the least and the most that fixes save of a step together.
+
+    Where a finding's saving is of the other step, because that is less, they are the sums of the
+    net savings.
+    """
+    rules = {fix.rule.id for fix in fixes}
+    outcomes = [finding.outcome for finding in findings if finding.rule.id in rules]
+    claims = [outcome.claim for outcome in outcomes if outcome.claim is not None]
+    if any(claim.decisive_step != world.name for claim in claims):
+        nets = [_net(claim.decisive) for claim in claims]
+        low_ns, high_ns = (sum(of) for of in zip(*nets, strict=True))
+    else:
+        together = alone(trace, [of for fix in fixes for of in fix.claims], world.name)
+        low_ns, high_ns = (round(of * world.scale) for of in together)
+    high_ns = min(world.now_ns, high_ns)
+    return min(low_ns, high_ns), high_ns
+
+
+def _net(saving: DecisiveSaving) -> tuple[int, int]:
+    return saving.net_low_ns, saving.net_high_ns
 
 
 def outlook_withheld(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:

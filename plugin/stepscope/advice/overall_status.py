@@ -59,14 +59,14 @@ def _inconclusive(
     """Return why the trace cannot be called healthy; empty where it can."""
     if reason := _inconclusive_reason(trace, judged, open_rules, rules):
         return (
-            f"{count(len(judged), 'rule')} found nothing that costs 5 % or more; "
-            f"{count(len(open_rules), 'rule')} could not check{reason}."
+            f"{count(len(judged), 'check')} found nothing that costs 5 % or more; "
+            f"{count(len(open_rules), 'check')} could not be made{reason}."
         )
     phase = largest_phase(trace)
     if phase is None or phase.phase in JUDGED:
         return ""
     return (
-        f"{count(len(judged), 'rule')} found no cause that costs 5 % or more, but "
+        f"{count(len(judged), 'check')} found no cause that costs 5 % or more, but "
         f"{phase_takes(trace, phase)}."
     )
 
@@ -88,7 +88,7 @@ def _inconclusive_reason(
 def _healthy(trace: Trace, judged: int, open_count: int, hints: Sequence[Outcome]) -> str:
     is_sure = all(hint.claim is None or hint.claim.decisive.share < WARNING_SHARE for hint in hints)
     certainty = "costs" if is_sure else "certainly costs"
-    text = f"{count(judged, 'rule')} found nothing that {certainty} 5 % or more."
+    text = f"{count(judged, 'check')} found nothing that {certainty} 5 % or more."
     device, span = main_device(trace), window(trace)
     if device is not None and span.duration_ns > 0:
         busy = intervals.duration_ns(device.busy) / span.duration_ns
@@ -97,5 +97,5 @@ def _healthy(trace: Trace, judged: int, open_count: int, hints: Sequence[Outcome
         size = "smaller" if is_sure else "smaller or less certain"
         text += f" {count(len(hints), f'{size} finding')} would still help."
     if open_count:
-        text += f" {count(open_count, 'rule')} could not check: data was not recorded."
+        text += f" {count(open_count, 'check')} could not be made: data was not recorded."
     return text

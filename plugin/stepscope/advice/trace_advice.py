@@ -9,7 +9,7 @@ import numpy as np
 
 from stepscope.advice.advised_findings import findings_by
 from stepscope.advice.outcome_order import order
-from stepscope.advice.outlook import outlook, outlook_withheld
+from stepscope.advice.outlook import outlook, outlook_withheld, potential_saving
 from stepscope.advice.overall_status import SERIOUS, overall_status
 from stepscope.advice.savings import ResolvedFinding, Share
 from stepscope.advice.settings import (
@@ -41,7 +41,7 @@ from stepscope.analyses.steps.step_breakdown import (
 )
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, duration_range, share
-from stepscope.base.report import BudgetLine, PotentialSaving, WorkerReport
+from stepscope.base.report import BudgetLine, WorkerReport
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
@@ -151,7 +151,7 @@ def advise_trace_by(
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
         budget=time_budget(trace, findings),
-        saving=potential_saving(findings),
+        saving=potential_saving(trace, findings),
         standing=overall_status(trace, advised.outcomes, rules),
         verdict=advised_verdict(trace, findings),
         is_training=is_training(trace),
@@ -172,7 +172,11 @@ def time_budget(trace: Trace, findings: Sequence[ResolvedFinding]) -> tuple[Budg
 
     The savings of the parts sum to `potential_saving`.
     """
-    steps, times, saving = step_breakdown(trace), exclusive_times(trace), potential_saving(findings)
+    steps, times, saving = (
+        step_breakdown(trace),
+        exclusive_times(trace),
+        potential_saving(trace, findings),
+    )
     parts_ns = {category: ns for category, ns in steps.mean_parts_ns.items() if ns}
     savings = [_savings(findings, times[category]) for category in parts_ns]
     room = np.array(list(parts_ns.values()), dtype=np.int64)
@@ -192,22 +196,6 @@ def time_budget(trace: Trace, findings: Sequence[ResolvedFinding]) -> tuple[Budg
         for (category, time_ns), of, low, high in zip(
             parts_ns.items(), savings, low_ns, high_ns, strict=True
         )
-    )
-
-
-def potential_saving(findings: Sequence[ResolvedFinding]) -> PotentialSaving | None:
-    """Return the sums of the findings' net savings; None where nothing is saved."""
-    savings = [finding.outcome.claim.decisive for finding in findings if finding.outcome.claim]
-    low_ns = sum(saving.net_low_ns for saving in savings)
-    high_ns = sum(saving.net_high_ns for saving in savings)
-    if not high_ns:
-        return None
-    high_share = min(1.0, sum(saving.net_share for saving in savings))
-    return PotentialSaving(
-        low_ns=low_ns,
-        high_ns=high_ns,
-        low_share=high_share * low_ns / high_ns,
-        high_share=high_share,
     )
 
 

@@ -117,10 +117,11 @@ class Outlook(msgspec.Struct, frozen=True):
 
 
 class PotentialSaving(msgspec.Struct, frozen=True):
-    """Potential saving of all findings of a trace together: the sums of their net savings.
+    """Potential saving of all findings of a trace together: all of their fixes are simulated.
 
-    Per step; without steps, of the window. Each saving is of its decisive step: as recorded, or
-    without the profiler.
+    Per step; without steps, of the window. Where the trace cannot be replayed, or a finding's
+    saving is of the other step (as recorded, or without the profiler), it is the sum of the net
+    savings.
     """
 
     low_ns: int

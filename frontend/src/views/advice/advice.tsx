@@ -152,10 +152,14 @@ export function Advice({ report, trace, name, traceRefs, choice }: Props): React
   );
 }
 
-function noteOf(all: readonly Outcome[], { passed, inconclusive }: GroupedOutcomes): string {
+function noteOf(
+  all: readonly Outcome[],
+  { passed, ruledOut, inconclusive }: GroupedOutcomes,
+): string {
   const parts = [
     plural(all.length, 'finding'),
     `${plural(passed.length, 'check')} passed`,
+    ...(ruledOut.length > 0 ? [`${ruledOut.length} ruled out`] : []),
     ...(inconclusive.length > 0 ? [`${inconclusive.length} inconclusive`] : []),
   ];
   return parts.join(', ');

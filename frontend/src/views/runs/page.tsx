@@ -41,7 +41,7 @@ import '../../widgets/table/table.css';
 import './runs.css';
 
 const FILTERS: readonly (readonly [StateFilter, string])[] = [
-  ['all', 'All'],
+  ['all', 'All files'],
   ['ready', 'Ready'],
   ['pending', 'Reading'],
   ['unreadable', 'Unreadable'],
@@ -50,7 +50,7 @@ const FILTERS: readonly (readonly [StateFilter, string])[] = [
 ];
 
 const SEVERITIES: readonly (readonly [SeverityFilter, string])[] = [
-  ['any', 'All'],
+  ['any', 'All runs'],
   ['critical', 'Critical'],
   ['warning', 'Warning'],
   ['info', 'Info'],
