@@ -181,7 +181,7 @@ def test_and_with_what_would_still_help() -> None:
     told = verdict(
         dataclasses.replace(working((10, 700)), culprit="arithmetic in double precision")
     )
-    assert told.endswith("faster: arithmetic in double precision costs 172–345 µs.")
+    assert told.endswith("faster: arithmetic in double precision costs 173–345 µs.")
 
 
 def test_what_others_would_win_already_is_no_reason_for_alarm() -> None:

@@ -331,7 +331,7 @@ def test_without_devices_the_share_is_told_and_no_hours() -> None:
         ),
         (
             (rank(0, is_training=False),),
-            "No saving of device hours is given: only in training does a shorter step end a job sooner.",
+            "No device hours are given: only in training does a shorter step end the job sooner.",
         ),
         (
             (rank(0, world_size=1), rank(1, world_size=1)),

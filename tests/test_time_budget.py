@@ -62,7 +62,7 @@ def test_what_can_be_won_is_never_more_than_there_is(chosen: list[Rule[Any]]) ->
     for each in worker.budget:
         assert 0 <= each.recoverable_low_ns <= each.recoverable_high_ns <= each.time_ns
     won = sum(each.recoverable_high_ns for each in worker.budget)
-    assert won <= sum(o.claim.net_high_ns for o in report.outcomes if o.claim) + len(chosen)
+    assert won <= sum(o.claim.high_ns for o in report.outcomes if o.claim) + len(chosen)
 
 
 def advice(sample: str) -> TraceAdvice:

@@ -279,7 +279,7 @@ def _withheld(workers: Sequence[WorkerReport]) -> str:
         ),
         (
             not _usable(workers),
-            "No saving of device hours is given: only in training does a shorter step end a job sooner.",
+            "No device hours are given: only in training does a shorter step end the job sooner.",
         ),
         (
             not (is_alone or is_met or _world_size(workers) > 1),

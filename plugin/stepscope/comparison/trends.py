@@ -58,7 +58,8 @@ class Trend:
     figures: dict[str, float]
     """By the names in `FIGURES`."""
     recoverable_share: dict[str, float]
-    """By rule: the most that its findings could save, as a fraction of the step or window."""
+    """By rule: its part of the potential saving of all findings, a fraction of the step or window,
+    in proportion to its net savings."""
     severities: dict[str, Severity]
     """Severity of each finding by its fingerprint, which it has on other workers as well."""
     batch_size: int | None = None
@@ -70,7 +71,8 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
     if report is None:
         report = advise(Run(name="", workers=(trace,)))
     [worker] = report.workers
-    shares, batch = _recoverable(report), batch_size(trace)
+    total_share = worker.saving.high_share if worker.saving else 0.0
+    batch = batch_size(trace)
     return Trend(
         worker=trace.worker,
         span=int(trace.span) if trace.span.isdecimal() else 0,
@@ -80,9 +82,9 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
         figures={
             **_steps(trace),
             **_device(worker.devices),
-            "recoverable_share": worker.saving.high_share if worker.saving else 0.0,
+            "recoverable_share": total_share,
         },
-        recoverable_share=shares,
+        recoverable_share=_recoverable(report, total_share),
         severities={
             outcome.fingerprint: outcome.severity
             for outcome in report.outcomes
@@ -92,13 +94,14 @@ def trend(trace: Trace, report: RunReport | None = None) -> Trend:
     )
 
 
-def _recoverable(report: RunReport) -> dict[str, float]:
+def _recoverable(report: RunReport, total_share: float) -> dict[str, float]:
     shares: dict[str, float] = {}
     for outcome in report.outcomes:
         if outcome.claim is not None:
             share = outcome.claim.decisive.net_share
             shares[outcome.rule] = shares.get(outcome.rule, 0.0) + share
-    return shares
+    scale = total_share / (sum(shares.values()) or 1.0)
+    return {rule: share * scale for rule, share in shares.items()}
 
 
 def _steps(trace: Trace) -> dict[str, float]:
