@@ -238,6 +238,17 @@ def test_a_rank_that_is_30_percent_slow_is_a_straggler_among_few(
             assert sorted(outliers.dropna()) == (expected if rank_count > 2 else [])
 
 
+def test_three_steps_are_enough_where_a_rank_is_last_in_every_collective() -> None:
+    job = Job(data=2, slow={1: 0.3}, step_count=3)
+    table = stragglers(rankparts.parts_of(job))
+    assert list(table["rank"][table["is_straggler"]]) == [1]
+
+
+def test_among_many_ranks_a_thousandth_of_a_step_is_no_straggler() -> None:
+    job = Job(data=64, jitter=0.0, slow={1: 0.001}, step_count=6)
+    assert not stragglers(rankparts.parts_of(job))["is_straggler"].any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("world_size", "slow"), [(8, (5,)), (96, (20,)), (64, (8, 9, 10, 11))])
 def test_one_slow_rank_or_a_slow_machine_are_found_among_many(

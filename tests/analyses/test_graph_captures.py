@@ -135,6 +135,56 @@ def test_a_graph_with_as_many_other_kernels_is_not_matched() -> None:
     assert kernels["operator"].isna().all()
 
 
+def captured(*calls: tuple[str, list[Any], int]) -> list[tracebuild.Row]:
+    """A capture of operators, their shapes, and how many kernels `k0`, `k1` … each launches."""
+    rows: list[tracebuild.Row] = [["cuda_runtime", "hipStreamBeginCapture", 0, 1]]
+    number = 0
+    for index, (operator, dims, kernel_count) in enumerate(calls):
+        at = 100 * (index + 1)
+        rows.append(["cpu_op", operator, at, 90, {"Input Dims": dims, "Input type": [BF16] * 2}])
+        for _ in range(kernel_count):
+            called = {"kernel": f"k{number}"}
+            rows.append(["cuda_runtime", "hipLaunchKernel", at + 50 + number, 1, called])
+            number += 1
+    return [*rows, ["cuda_runtime", "hipStreamEndCapture", 10_000, 1]]
+
+
+def test_what_a_product_calls_does_none_of_its_work() -> None:
+    rows = captured(("aten::mm", [[8, 64], [64, 64]], 2))
+    nested = [["cpu_op", "aten::copy_", 149, 1.5], *rows]
+    table = graph_operators([part(*nested, *replays(["k0", "k1"]))])
+    work = dict(zip(table["operator"], table["flop_count"], strict=True))
+    assert pd.isna(work["aten::copy_"])
+
+
+def test_the_rate_of_a_call_is_unknown_where_not_all_of_its_kernels_are_matched() -> None:
+    rows = captured(("aten::mm", [[8, 64], [64, 64]], 2), ("aten::mul", [[8], [8]], 1))
+    table = graph_operators([part(*rows, *replays(["k0", "other", "other", "k2"]))])
+    assert list(table.loc[table["operator"] == "aten::mm", "kernel_count"]) == [1]
+    assert table["flop_count"].isna().all()
+
+
+def test_an_equal_number_of_nodes_is_no_proof_without_names() -> None:
+    rows: list[tracebuild.Row] = [
+        ["cuda_runtime", "cudaStreamBeginCapture", 5, 1],
+        ["cpu_op", "aten::mul", 10, 10],
+        ["cuda_runtime", "cudaLaunchKernel", 12, 1],
+        ["cuda_runtime", "cudaStreamEndCapture", 30, 1],
+    ]
+    assert graph_kernels([part(*rows, *replays(["gemm"]))])["operator"].isna().all()
+
+
+def test_replays_that_ran_in_another_order_are_not_summed_by_position() -> None:
+    swapped = replays(["short", "long"], count=1)
+    both = replays(["long", "short"], count=1)
+    later = [[*row[:2], row[2] + 10_000, *row[3:]] for row in swapped]
+    for row in later:
+        row[4] = {**row[4], "correlation": 200, "graph id": 7}
+    first = [[*row[:4], {**row[4], "graph id": 7}] for row in both]
+    kernels = graph_kernels([part(*first, *later)])
+    assert kernels[["full_name", "replay_count"]].to_numpy().tolist() == [["long", 1], ["short", 1]]
+
+
 def test_nodes_that_ran_at_once_have_no_order_without_ids() -> None:
     rows = replays(NAMES)
     overlapping = [[*row[:3], 9, *row[4:]] if row[0] == "kernel" else row for row in rows]

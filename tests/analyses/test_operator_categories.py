@@ -37,8 +37,16 @@ pytestmark = pytest.mark.frames
         ("aten::copy_ aten::_to_copy aten::cat aten::_local_scalar_dense", "copy and cast"),
         ("aten::zero_ aten::normal_ aten::native_dropout", "fill and random"),
         ("aten::view aten::empty_strided aten::transpose", "view and allocation"),
+        (
+            "aten::_foreach_copy_ aten::split_with_sizes_copy fsdp::split_with_sizes_copy"
+            " aten::narrow_copy aten::tril_",
+            "copy and cast",
+        ),
+        ("AddmmBackward MmBackward", "autograd node"),
+        ("aten::masked_fill_", "fill and random"),
+        ("mylib::small_gather", "other operators"),
         ("aten::add_ aten::gelu_backward aten::threshold_backward", "elementwise"),
-        ("c10d::allreduce_ record_param_comms c10d::alltoall_base_", "communication"),
+        ("c10d::allreduce_ record_param_comms _c10d_functional::wait_tensor", "communication"),
         ("autograd::engine::evaluate_function: MmBackward0 MmBackward0", "autograd engine"),
         ("triton_poi_fused_add_0 CompiledFunction CompiledFunctionBackward", "compiled"),
         ("fbgemm::permute_2D_sparse_data", "embedding and indexing"),

@@ -73,6 +73,12 @@ def test_without_as_many_launches_the_operator_is_unknown() -> None:
     assert rows[["kernel", "operator", "value"]].to_numpy().tolist() == [["autoRange", None, 1.0]]
 
 
+def test_a_process_that_is_no_device_number_is_an_unknown_device() -> None:
+    row = counted(0, "gemm", dram=1.0)
+    odd = [*row[:4], {**row[4], "pid": "9" * 30}]
+    assert list(kernel_counters(measured(odd))["device"]) == [-1]
+
+
 def test_other_traces_have_none() -> None:
     assert len(kernel_counters(measured())) == len(operator_counters(measured())) == 0
     assert np.isnan(operator_counters(measured())["mean"]).sum() == 0

@@ -23,6 +23,7 @@ def test_recomputed_calls_are_split_from_the_others_with_their_device_work() -> 
             ["cuda_runtime", "cudaLaunchKernel", 4, 2, {"correlation": 1}],
             ["cpu_op", BACKWARD, 100, 100, node],
             ["cpu_op", "AddmmBackward0", 110, 80, node],
+            ["user_annotation", "block", 115, 30],
             ["cpu_op", "aten::linear", 120, 20, again],
             ["cpu_op", "aten::addmm", 122, 16, again],
             ["cuda_runtime", "cudaLaunchKernel", 124, 2, {"correlation": 2}],

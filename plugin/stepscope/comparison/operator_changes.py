@@ -129,7 +129,7 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
             kind="rest" if is_rest else identity["kind"][row],
             name=identity["name"][row] or identity["stem"][row],
             status=_status(calls[row], times[0][row], times[1][row]),
-            matched_by=scheme.matched_by[pair.groups.level[row]],
+            matched_by=_matched_by(pair, scheme, row, identity["name"][row]),
             summed_count=int(pair.groups.summed[row]),
             module=identity["module"][row] if "module" in identity else "",
             operator=identity["operator"][row] if "operator" in identity else "",
@@ -146,6 +146,12 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=_order))
 
 
+def _matched_by(pair: _MatchedCosts, scheme: _Scheme, row: int, name: str) -> MatchedBy:
+    matched_by = scheme.matched_by[pair.groups.level[row]]
+    # small rows are summed by name without its hash, which most names lack
+    return "name" if matched_by and name and pair.groups.summed[row] > 1 else matched_by
+
+
 def _order(row: Row | ModuleRow) -> tuple[bool, float, str]:
     main = row.device if row.device.before or row.device.after else row.host
     return row.status in {"same", "untested"}, -abs(main.delta), row.name
@@ -159,7 +165,7 @@ def _matched_costs(sides: Sides, scheme: _Scheme) -> _MatchedCosts:
     unmatched = len(scheme.levels)
     if unmatched > 1:
         is_small = _is_small(sides, costs, matched)
-        level = (unmatched - 2, unmatched)
+        level = (unmatched - 1, unmatched)
         matched = _summed(matched, is_small, keys, names, level)
     is_small = _is_small(sides, costs, matched)
     matched = _summed(matched, is_small, keys, (), (unmatched, unmatched))

@@ -32,7 +32,7 @@ from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.robust_slope import OUTLIER, group_median, modified_zscores
-from stepscope.model.arrays import Floats, Ints
+from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import run_table, to_frame
 
@@ -174,16 +174,17 @@ def _traces_of_groups(members: pd.DataFrame) -> Ints:
     return np.asarray(members["group"].map(dict(zip(traces.index, codes, strict=True))), np.int64)
 
 
-def _steadiness(members: pd.DataFrame, count: int) -> Floats:
-    """Return the steadiness of each trace's lateness over steps; without steps, collectives."""
+def _is_steady(members: pd.DataFrame, count: int) -> Mask:
+    """Return whether each trace is late steadily: over steps; over collectives in few steps."""
     step = members["step"].to_numpy()
-    unit = np.where(step >= 0, step, -1 - np.arange(len(step)))
+    has_steps = len(np.unique(step[step >= 0])) > STEADY**2
+    unit = np.where((step >= 0) & has_steps, step, -1 - np.arange(len(step)))
     late = members["late_ns"].groupby([members["trace_index"].to_numpy(), unit]).sum()
     owner = late.index.get_level_values(0).to_numpy(dtype=np.int64)
     value = late.to_numpy(dtype=np.float64)
     total = np.bincount(owner, weights=value, minlength=count)
     spread = np.sqrt(np.bincount(owner, weights=value**2, minlength=count))
-    return np.asarray(total / np.where(spread > 0, spread, 1.0))
+    return np.asarray(total / np.where(spread > 0, spread, 1.0) >= STEADY)
 
 
 def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dict[str, Any]:
@@ -197,9 +198,9 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
     caused_ns = columns["wait_caused_ns"] / counts
     is_outlier = (score > OUTLIER) & (late > 0)
     is_mostly = (columns["last_share"] >= MOSTLY) | (columns["wait_caused_share"] >= MOST_WAITING)
-    is_last = is_mostly & (late > 0) & (caused_ns >= COSTLY * step_ns)
-    is_last &= _steadiness(members, len(late)) >= STEADY
     is_worth = late * columns["collective_count"] / counts >= LEAST_SHARE * step_ns
+    is_last = is_mostly & (late > 0) & is_worth & (caused_ns >= COSTLY * step_ns)
+    is_last &= _is_steady(members, len(late))
     works_longer = columns["own_score"] > OUTLIER
     works_longer &= columns["own_excess_ns"] >= LEAST_SHARE * step_ns
     works_longer &= caused_ns >= LEAST_SHARE * step_ns

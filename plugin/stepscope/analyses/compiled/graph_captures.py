@@ -28,7 +28,11 @@ from stepscope.analyses.compiled.graph_launches import GRAPH, graph_launches
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.analyses.operators.flops import nearest_with_work, operator_work
+from stepscope.analyses.operators.flops import (
+    counted_products,
+    operator_work,
+    with_work_inside,
+)
 from stepscope.analyses.operators.grouping import modules
 from stepscope.base.errors import MissingDataError
 from stepscope.dialects import (
@@ -47,6 +51,8 @@ from stepscope.model.trace import Trace
 MatchedBy = Literal["names", "order", "occurrences"]
 LEAST_CONSISTENT = 0.9
 """Fraction of nodes whose kernel is the usual one of such calls: a library may choose another."""
+LEAST_REPEATED = 0.25
+"""Fraction of launches like another one of the capture: an equal number of nodes is no proof."""
 COPY_CALL = re.compile(r"Memcpy")
 MEMORY_SET_CALL = re.compile(r"Memset")
 KINDS = {
@@ -105,6 +111,10 @@ class Capture:
     input_dims: Objects
     call: Ints
     """Number of the operator's call; -1: no operator."""
+    call_size: Ints
+    """Launches of that call."""
+    alike: Ints
+    """Equal numbers of launches that operators of one name and shapes make at one place."""
     flops: Floats
     """Operations of the operator's call; NaN: unknown."""
 
@@ -151,15 +161,18 @@ def _captures(trace: Trace) -> Iterator[Capture]:
         return
     ends = np.flatnonzero(name_mask(names, GRAPH_CAPTURE_END_NAME.search))
     kind = _launch_kinds(calls)
-    for begin in begins.tolist():
-        after = ends[(thread[ends] == thread[begin]) & (begin_ns[ends] >= begin_ns[begin])]
-        if not len(after):
-            continue
-        until_ns = begin_ns[after].min()
-        is_inside = (kind >= 0) & (begin_ns > begin_ns[begin]) & (begin_ns < until_ns)
-        rows = np.flatnonzero(is_inside & (thread == thread[begin]))
-        if len(rows):
-            yield _capture(trace, rows, kind[rows])
+    launches = np.flatnonzero(kind >= 0)
+    texts = _operator_texts(trace)
+    for of in np.unique(thread[begins]).tolist():
+        mine = launches[thread[launches] == of]
+        until_ns = np.sort(begin_ns[ends[thread[ends] == of]])
+        for begin in begins[thread[begins] == of].tolist():
+            end = np.searchsorted(until_ns, begin_ns[begin])
+            if end == len(until_ns):
+                continue
+            first, last = np.searchsorted(begin_ns[mine], (begin_ns[begin], until_ns[end]))
+            if first < last:
+                yield _capture(trace, mine[first:last], kind[mine[first:last]], texts)
 
 
 def _launch_kinds(calls: pd.DataFrame) -> Ints:
@@ -172,26 +185,67 @@ def _launch_kinds(calls: pd.DataFrame) -> Ints:
     return kind
 
 
-def _capture(trace: Trace, rows: Ints, kind: Ints) -> Capture:
-    calls = trace.runtime_calls.iloc[rows]
-    owner = links(trace).owner_of_call[rows]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _OperatorTexts:
+    """Of each row of `host_calls`, and of none in the last place."""
+
+    name: Objects
+    module: Objects
+    input_dims: Objects
+    flops: Floats
+
+
+def _operator_texts(trace: Trace) -> _OperatorTexts:
     host = trace.host_calls
-    worked = nearest_with_work(trace, owner)
+    everything = np.append(np.arange(len(host)), NONE)
     try:
-        module = modules(trace)
-        of_module = module.at(np.append(module.codes, NONE)[owner])
+        labels = modules(trace)
+        module = labels.at(np.append(labels.codes, NONE))
     except MissingDataError:
-        of_module = np.full(len(rows), None, dtype=object)
-    name = plain_values(trace.source.label("kernel", calls["event"].to_numpy()))
+        module = np.full(len(everything), None, dtype=object)
+    return _OperatorTexts(
+        name=_taken(plain_values(host["name"]), everything),
+        module=module,
+        input_dims=_taken(plain_values(host["input_dims"]), everything),
+        flops=np.append(_product_flops(trace), np.nan),
+    )
+
+
+def _capture(trace: Trace, rows: Ints, kind: Ints, texts: _OperatorTexts) -> Capture:
+    owner = links(trace).owner_of_call[rows]
+    events = trace.runtime_calls["event"].to_numpy()[rows]
+    name = plain_values(trace.source.label("kernel", events))
+    call, _ = pd.factorize(owner)
+    call = call.astype(np.int64)
+    launch = pd.DataFrame(
+        {
+            "operator": texts.name[owner],
+            "dims": texts.input_dims[owner],
+            "number": pd.Series(call).groupby(call).cumcount(),
+        },
+        dtype=object,
+    )
     return Capture(
         kind=kind,
         name=_where(kind == int(Kind.KERNEL), name),
-        operator=_taken(plain_values(host["name"]), owner),
-        module=of_module,
-        input_dims=_taken(plain_values(host["input_dims"]), owner),
-        call=np.where(owner >= 0, pd.factorize(owner)[0], NONE),
-        flops=np.append(operator_work(trace).flops, np.nan)[worked],
+        operator=texts.name[owner],
+        module=texts.module[owner],
+        input_dims=texts.input_dims[owner],
+        call=np.where(owner >= 0, call, NONE),
+        call_size=np.bincount(call, minlength=1)[call],
+        alike=statistics.group_rows(launch, launch.columns)[0],
+        flops=texts.flops[owner],
     )
+
+
+def _product_flops(trace: Trace) -> Floats:
+    """Return the operations of each call of `host_calls` that did them itself; else NaN.
+
+    Of products that are inside each other, the innermost did the work.
+    """
+    products = counted_products(trace)
+    products[with_work_inside(trace, products)] = False
+    return np.where(products, operator_work(trace).flops, np.nan)
 
 
 def _graphs(trace: Trace) -> Iterator[ReplayedGraph]:
@@ -214,11 +268,13 @@ def _graphs(trace: Trace) -> Iterator[ReplayedGraph]:
         has_ids = bool((ids > 0).all()) and len(np.unique(ids[0])) == fullest
         order = np.argsort(ids if has_ids else start[rows], axis=1, kind="stable")
         rows = np.take_along_axis(rows, order, axis=1)
+        codes = name.codes.to_numpy()[rows]
+        rows = rows[(codes == codes[0]).all(axis=1)]  # others ran in another order
         begins = np.sort(start[rows], axis=1)
         ends = np.sort(start[rows] + duration[rows], axis=1)
         yield ReplayedGraph(
             graph=graph,
-            replay_count=len(complete),
+            replay_count=len(rows),
             kind=kind[rows[0]].astype(np.int64),
             name=texts[name.codes.to_numpy()[rows[0]]],
             total_ns=duration[rows].sum(axis=0),
@@ -235,22 +291,39 @@ class NodeMatch:
     input_dims: Objects
     call: Ints
     """Number of the operator's call in the first capture that matches; -1: none."""
+    call_size: Ints
+    """Launches of that call in the capture."""
     flops: Floats
     matched_by: Objects
     capture_count: int
 
 
-def match_nodes(graph: ReplayedGraph, captures: Sequence[Capture]) -> NodeMatch:
+class Captures:
+    """Captures, by the kinds of their launches."""
+
+    def __init__(self, captures: Sequence[Capture]) -> None:
+        self.named = [of for of in captures if _has_names(of)]
+        self._by_kinds: dict[bytes, list[Capture]] = {}
+        for of in captures:
+            self._by_kinds.setdefault(of.kind.tobytes(), []).append(of)
+
+    def of_kinds(self, kind: Ints) -> list[Capture]:
+        """Return the captures with launches of these kinds in this order."""
+        return self._by_kinds.get(kind.tobytes(), [])
+
+
+def match_nodes(graph: ReplayedGraph, captures: Captures) -> NodeMatch:
     """Return the operators of a graph's nodes, by the captures that match it."""
-    alike = [of for of in captures if np.array_equal(of.kind, graph.kind)]
+    alike = captures.of_kinds(graph.kind)
     named = [of for of in alike if _has_names(of)]
     by_names = [of for of in named if _names_agree(of, graph)]
     if by_names:
         return _agreed(graph, [(of, np.arange(len(graph.kind))) for of in by_names], "names")
-    unnamed = [of for of in alike if not _has_names(of) and _is_consistent(of, graph)]
-    if unnamed and graph.is_ordered:
+    unnamed = [of for of in alike if graph.is_ordered and not _has_names(of)]
+    unnamed = [of for of in unnamed if _is_consistent(of, graph)]
+    if unnamed:
         return _agreed(graph, [(of, np.arange(len(graph.kind))) for of in unnamed], "order")
-    by_occurrence = [(of, _occurrences(of, graph)) for of in captures if _has_names(of)]
+    by_occurrence = [(of, _occurrences(of, graph)) for of in captures.named]
     most = max((int((at >= 0).sum()) for _, at in by_occurrence), default=0)
     best = [(of, at) for of, at in by_occurrence if most and (at >= 0).sum() == most]
     return _agreed(graph, best, "occurrences")
@@ -277,16 +350,15 @@ def _names_agree(capture: Capture, graph: ReplayedGraph) -> bool:
 
 
 def _is_consistent(capture: Capture, graph: ReplayedGraph) -> bool:
-    """Return whether calls of one operator with equal shapes would have run equal kernels."""
-    rows = pd.DataFrame(
-        {"operator": capture.operator, "dims": capture.input_dims, "call": capture.call},
-        dtype=object,
-    )
-    number = rows.groupby("call").cumcount()
-    group, _ = statistics.group_rows(rows.assign(number=number), ("operator", "dims", "number"))
-    names = pd.Series(graph.name, dtype=object).groupby(group)
-    most = names.agg(lambda of: of.value_counts().iloc[0] if of.notna().any() else len(of))
-    return bool(most.sum() >= LEAST_CONSISTENT * len(rows))
+    """Return whether launches that are alike would have run equal kernels, and many are alike."""
+    size = np.bincount(capture.alike)
+    if (size[capture.alike] > 1).mean() < LEAST_REPEATED:
+        return False
+    names, distinct = pd.factorize(graph.name)
+    pairs, number = np.unique(capture.alike * (len(distinct) + 1) + names + 1, return_counts=True)
+    most = np.zeros(len(size), dtype=np.int64)
+    np.maximum.at(most, pairs // (len(distinct) + 1), number)
+    return bool(most.sum() >= LEAST_CONSISTENT * len(capture.alike))
 
 
 def _occurrences(capture: Capture, graph: ReplayedGraph) -> Ints:
@@ -315,6 +387,7 @@ def _agreed(
             module=nothing,
             input_dims=nothing,
             call=np.full(count, NONE),
+            call_size=np.zeros(count, dtype=np.int64),
             flops=np.full(count, np.nan),
             matched_by=nothing,
             capture_count=0,
@@ -332,6 +405,7 @@ def _agreed(
     return NodeMatch(
         **texts,
         call=np.append(first.call, NONE)[at],
+        call_size=np.append(first.call_size, 0)[at],
         flops=flops,
         matched_by=np.array(
             [matched_by if row >= 0 else None for row in at.tolist()], dtype=object
@@ -342,10 +416,11 @@ def _agreed(
 
 def _matches(parts: Sequence[GraphPart]) -> Iterator[tuple[GraphPart, ReplayedGraph, NodeMatch]]:
     """Yield each graph with its match: by captures of its trace, else by those of all traces."""
-    everywhere = [capture for part in parts for capture in part.captures]
+    everywhere = Captures([capture for part in parts for capture in part.captures])
     for part in parts:
+        captures = Captures(part.captures)
         for graph in part.graphs:
-            match = match_nodes(graph, part.captures)
+            match = match_nodes(graph, captures)
             yield part, graph, match if match.capture_count else match_nodes(graph, everywhere)
 
 
@@ -414,8 +489,15 @@ def _operator_rows(part: GraphPart, graph: ReplayedGraph, match: NodeMatch) -> p
     group, first = statistics.group_rows(keys, keys.columns)
     count = len(first)
     total = statistics.sums(graph.total_ns, group, count)
-    calls = pd.DataFrame({"group": group, "call": match.call, "flops": match.flops})
-    calls = calls[calls["call"] != NONE].drop_duplicates(["group", "call"])
+    nodes = pd.DataFrame({"group": group, "call": match.call, "size": match.call_size})
+    nodes["flops"] = match.flops
+    nodes = nodes[nodes["call"] != NONE]
+    calls = nodes.groupby(["group", "call"]).agg(
+        matched=("size", "size"), size=("size", "first"), flops=("flops", "first")
+    )
+    # of a call of which some kernels are not matched, the time is not known
+    calls.loc[calls["matched"] < calls["size"], "flops"] = np.nan
+    calls = calls.reset_index()
     flops = np.full(count, np.nan)
     of_calls = calls.groupby("group")["flops"].agg(lambda of: of.sum(skipna=False))
     flops[of_calls.index.to_numpy()] = of_calls.to_numpy() * graph.replay_count

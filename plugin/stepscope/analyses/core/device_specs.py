@@ -123,7 +123,8 @@ MEASURED_SOURCE = (
     "matmul-flops-comparison-table"
 )
 """Best rates of `mamf-finder.py`, read in November 2026."""
-# Operations in 10^12 per second. H200 has the compute units of H100 SXM.
+# Operations in 10^12 per second. H200 has the compute units of H100 SXM. The GH200 that was
+# measured has other memory than the one that is listed.
 MEASURED = """
 NVIDIA A100-SXM4-40GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
 A100-SXM4-40GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126
@@ -137,8 +138,6 @@ NVIDIA H100 80GB HBM3  bfloat16  794.5  2048x2048x13312   2.7.0+cu126
 NVIDIA H100 80GB HBM3  float8   1402.6  1024x9216x14336   2.7.0
 NVIDIA H200            bfloat16  794.5  2048x2048x13312   2.7.0+cu126
 NVIDIA H200            float8   1453.4  1280x4096x12032   2.7.1
-NVIDIA GH200 480GB     bfloat16  828.6  1024x15360x4096   2.6.0+cu126
-NVIDIA GH200 480GB     float8   1535    1024x14336x14336  2.6.0
 NVIDIA B200            bfloat16 1745    1792x16128x3072   2.7.1+cu128
 NVIDIA B200            float8   3432.5  -                 2.7.1
 NVIDIA GB200           bfloat16 1822    4096x9728x2048    2.10

@@ -5,7 +5,7 @@ report one. Kineto writes an occupancy of 0 where it could not compute one; such
 separately instead of being averaged in, as torch-tb-profiler does (`kernel_parser.py`).
 
 The launch delay is HTA's: from the end of the call that launched a kernel to the kernel's start
-(`cuda_kernel_analysis.py`). It is below 0 where a kernel began before its call returned. Kernels of
+(`cuda_kernel_analysis.py`). It is 0 where a kernel began before its call returned. Kernels of
 a graph replay share one call, and kernels without a recorded call have none: neither has a delay.
 """
 

@@ -7,6 +7,7 @@ ranges. Its place among the ranges is that of its launch among the launches, as 
 (`cupti_counter_analysis.py`), which gives its operator where there are as many of both.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ SASS_OPERATIONS = {
 }
 """Instructions of the CUDA cores, with the operations of each (HTA's weights); the matrix units'
 instructions are not among them."""
+DEVICE_NUMBER = re.compile(r"[0-9]{1,9}")
 BY_KERNEL: Schema = (
     Column("event", "int64", "id", "Index of the range in the file."),
     Column("device", "int64", "id", "The device's number; -1: unknown."),
@@ -162,7 +164,7 @@ def operator_counters(trace: Trace) -> pd.DataFrame:
 
 
 def _number(pid: str | None) -> int:
-    return int(pid) if pid is not None and pid.isdecimal() else NONE
+    return int(pid) if pid is not None and DEVICE_NUMBER.fullmatch(pid) else NONE
 
 
 def _names(trace: Trace, rows: Ints) -> Objects:

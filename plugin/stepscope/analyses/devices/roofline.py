@@ -228,7 +228,9 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     peak = np.array([roof.flops_per_second for roof in roofs], dtype=np.float64)
     bandwidth = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
     sheet = np.array([roof.sheet_flops_per_second for roof in roofs], dtype=np.float64)
-    is_measured = (peak != sheet) & (columns["flops_per_second"] <= peak)
+    pair, _ = pd.factorize(np.array([f"{of}" for of in pairs], dtype=object))
+    fastest = pd.Series(columns["flops_per_second"]).groupby(pair).transform("max").to_numpy()
+    is_measured = (peak != sheet) & (fastest <= peak)
     peak = np.where(is_measured, peak, sheet)
     kinds = np.where(is_measured, MEASURED, SHEET).astype(object)
     kinds[np.isnan(peak)] = None

@@ -73,7 +73,9 @@ def recomputed_forward(trace: Trace) -> RecomputedForward:
     parent = calls["parent"].to_numpy()
     start, end = (calls[name].to_numpy() for name in ("start_ns", "end_ns"))
     node = forward_backward(trace).node
-    is_child = (node != NONE) & (parent == node) & calls["is_operator"].to_numpy()
+    is_operator = calls["is_operator"].to_numpy()
+    around = ancestry.nearest_of(parent, parent, is_operator)  # an annotation may lie between
+    is_child = (node != NONE) & (around == node) & is_operator
     is_child &= calls["sequence_number"].to_numpy() != NONE
     is_child &= (start >= span.start_ns) & (start < span.end_ns)
     regions = np.unique(node[is_child & name_mask(calls["name"], FORWARD.__contains__)])
@@ -103,6 +105,7 @@ def recomputed_operators(trace: Trace) -> pd.DataFrame:
     is_recomputed &= calls["is_operator"].to_numpy()
     start = calls["start_ns"].to_numpy()
     is_inside = (start >= span.start_ns) & (start < span.end_ns)
+    is_recomputed &= is_inside
     names = calls["name"].cat
     count = len(names.categories)
     code = np.where(names.codes.to_numpy() >= 0, names.codes.to_numpy(), count)

@@ -27,7 +27,8 @@ CATEGORIES: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         "autograd engine": re.compile(r"^autograd::|^torch::autograd|^\w+Backward\d+$"),
         "communication": re.compile(
-            r"^c10d(?:_functional)?::|^record_param_comms|^_?all2all|all_?(?:reduce|gather|to_?all)"
+            r"^_?c10d(?:_functional)?::|^record_param_comms|^all2all"
+            r"|(?<![a-z])all_?(?:reduce|gather|to_?all)"
             r"|reduce_scatter|^(?:nccl|rccl|gloo|mpi|xccl|hccl):",
             re.IGNORECASE,
         ),
@@ -57,6 +58,12 @@ CATEGORIES: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"|gather_backward|permute_\w*sparse|permute_pooled|lookup_function"
         ),
         "sorting": re.compile(r"::(?:sort|argsort|topk|kthvalue|msort|median|mode)(?:_|$)"),
+        "copy and cast": re.compile(
+            r"::_?(?:copy_?|is_nonzero|to|to_copy|clone|contiguous|cat|stack|concat\w*|hstack|vstack"
+            r"|\w+_copy|foreach_copy_|pin_memory|lift_fresh|type_as|item|local_scalar_dense|repeat"
+            r"|repeat_interleave|roll|flip|pad|constant_pad_nd|tril_?|triu_?|flatten_dense_tensors)$"
+            r"|[Qq]uantize"
+        ),
         "optimizer": re.compile(r"_foreach_|_fused_(?:adam|sgd|adagrad)|multi_tensor|fused_adam"),
         "reduction": re.compile(
             r"::_?(?:sum|mean|prod|max|min|amax|amin|aminmax|argmax|argmin|all|any|var|std|var_mean"
@@ -64,18 +71,13 @@ CATEGORIES: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"|value_selecting_reduction_backward|histc|bincount)(?:_|$)|complete_cumsum"
             r"|_grad_sum_to_size"
         ),
-        "copy and cast": re.compile(
-            r"::_?(?:copy_?|is_nonzero|to|to_copy|clone|contiguous|cat|stack|concat\w*|hstack|vstack|split_copy"
-            r"|pin_memory|lift_fresh|type_as|item|local_scalar_dense|repeat|repeat_interleave|roll"
-            r"|flip|pad|constant_pad_nd|tril|triu|flatten_dense_tensors|foreach_copy_)$|[Qq]uantize"
-        ),
         "fill and random": re.compile(
-            r"::(?:fill_?|zero_?|zeros|ones|full|zeros_like|ones_like|full_like|new_zeros|new_ones"
+            r"::(?:fill_?|zero_?|masked_fill_?|zeros|ones|full|zeros_like|ones_like|full_like|new_zeros|new_ones"
             r"|new_full|arange|linspace|eye|rand\w*|normal_?|uniform_|bernoulli_?|random_|multinomial"
             r"|exponential_|native_dropout\w*|dropout\w*|scalar_tensor)$"
         ),
         "view and allocation": re.compile(
-            r"::_?(?:view\w*|unsafe_view|reshape\w*|as_strided_?|t|transpose|permute|expand\w*|slice"
+            r"::_?(?:view\w*|unsafe_view|reshape\w*|as_strided_?|t_?|transpose_?|permute|expand\w*|slice"
             r"|select|narrow|chunk|split\w*|unbind|squeeze|unsqueeze|flatten|unflatten\w*|alias"
             r"|detach_?|movedim|swapaxes|broadcast_tensors|empty\w*|new_empty\w*|resize_|resize_as_"
             r"|set_|resolve_conj|resolve_neg|conj|result_type|promote_types|is_\w+|record_stream"
@@ -85,6 +87,7 @@ CATEGORIES: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "compiled": re.compile(
             r"^torch::jit|^triton_|^Torch-Compiled|^CompiledF|inductor|[dD]ynamo|^## Call Comp"
         ),
+        "autograd node": re.compile(r"Backward\d*$"),
         "other operators": re.compile(""),
     }
 )
