@@ -19,7 +19,7 @@ from stepscope.replay.graph import ReplayGraph
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.what_if import Prediction, WhatIf, changes_of, predict
 from stepscope.rules import Claim, Rule
-from stepscope.rules.shared.claimable_time import fixes_at_least, fixes_at_most, usable_times
+from stepscope.rules.shared.claimable_time import alone, fixes_at_least, fixes_at_most, usable_times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,8 +171,23 @@ def predict_fixes(
     if not rule_ids:
         return prediction
     slowest = simulate(trace, [*least, *changes, *changes_of(trace, what_if)])
-    slowest_ns = round(slowest.simulated_ns / max(1, slowest.step_count))
+    unsure_ns = _unsure_ns(trace, rule_ids, least, settings)
+    slowest_ns = round((slowest.simulated_ns + unsure_ns) / max(1, slowest.step_count))
     return structs.replace(prediction, slowest_ns=max(slowest_ns, prediction.simulated_ns))
+
+
+def _unsure_ns(
+    trace: Trace, rule_ids: Collection[str], least: Sequence[Change], settings: AdviceSettings
+) -> float:
+    """Return what fixes that save least save beyond the sum of their sure times, in the window.
+
+    Where they claim the same time, the simulation lets the greatest fraction of it go; it is not
+    sure that the other fix saves as much of the rest. The advice counts sure times only.
+    """
+    fixes = fixes_of(advised_findings(trace, settings).findings)
+    claims = [claim for fix in fixes if fix.rule.id in rule_ids for claim in fix.claims]
+    saved_ns = simulate(trace, ()).simulated_ns - simulate(trace, least).simulated_ns
+    return max(0.0, saved_ns - alone(trace, claims, "recorded").low_ns)
 
 
 def fix_savings(
