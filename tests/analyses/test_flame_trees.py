@@ -22,6 +22,7 @@ from stepscope.analyses.flames.flame_tree import (
 from stepscope.analyses.flames.inverted_tree import invert
 from stepscope.analyses.flames.pruning import PrunedTree, Viewport, prune
 from stepscope.analyses.flames.tree_diff import combine, moved_names
+from stepscope.analyses.flames.waiting_frames import waiting_nodes, without_waits
 
 NAMES = ("a", "b", "c")
 Path = tuple[str, ...]
@@ -254,3 +255,30 @@ def test_what_moved_by_a_line_is_compared_with_itself() -> None:
         {("x.py(7): f", "g"): 5},
         {("x.py(7): f", "g"): 3},
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "waits"),
+    [
+        ("<built-in method select of Tensor object at 0x7f>", "python", False),
+        ("<built-in method select of type object at 0x7f>", "python", False),
+        ("<built-in method select of select.epoll object at 0x7f>", "python", True),
+        ("<built-in method select of select.epoll>", "python", True),
+        ("<built-in function select>", "python", True),
+        ("<built-in method acquire of _thread.lock object at 0x7f>", "python", True),
+        ("cudaStreamSynchronize", "runtime", True),
+        ("hipDeviceSynchronize", "runtime", True),
+        ("zeEventHostSynchronize", "runtime", True),
+        ("aclrtSynchronizeStream", "runtime", True),
+        ("AscendCL@aclrtSynchronizeDevice", "runtime", True),
+        ("synchronizeEvent", "runtime", True),
+        ("cudaLaunchKernel", "runtime", False),
+        ("cudaStreamSynchronize", "operator", False),
+    ],
+)
+def test_the_host_waits_in_blocking_calls(name: str, kind: str, *, waits: bool) -> None:
+    tree = replace(
+        tree_of({("a",): 5}), names=(name, *NAMES[1:]), kinds=np.full(3, CODES[kind], dtype=np.int8)
+    )
+    assert waiting_nodes(tree).tolist() == [waits]
+    assert without_waits(tree).self_values.sum() == (0 if waits else 5)
