@@ -13,9 +13,11 @@ import stepscope
 import tracebuild
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.base.findings import Evidence, Link, Outcome
+from stepscope.base.formatting import duration
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
 from stepscope.comparison.likeness import (
+    GRADIENT,
     SAME_MODEL,
     OperatorProfile,
     likeness,
@@ -278,6 +280,21 @@ def test_steps_of_other_batches_are_not_comparable() -> None:
     assert reason.startswith("The batch size was 32 and is 64: compare the time per sample, ")
 
 
+def test_the_time_per_sample_is_that_of_the_sides() -> None:
+    """A rank with more steps than the others weighs no more."""
+    larger = ("aten::conv2d", "conv", 900, 1, [[64, 3, 8, 8], [4, 3, 3, 3]])
+    ranks = [
+        _named(loop([CONVOLUTION], steps=6), "one"),
+        _named(loop([CONVOLUTION], steps=3, step_us=20_000), "two"),
+    ]
+    found = compared(ranks, trace_of(loop([larger])))
+    assert found.before.batch_ns is not None
+    assert found.after.batch_ns is not None
+    [reason] = found.comparability.reasons
+    was, now = duration(found.before.batch_ns), duration(found.after.batch_ns)
+    assert f"compare the time per sample, {was} before and {now} after" in reason
+
+
 def test_steps_of_other_devices_are_not_comparable() -> None:
     before, after = (
         _named(loop([MM, RELU]), "w", deviceProperties=[{"id": 0, "name": name}])
@@ -304,29 +321,96 @@ def test_steps_of_other_models_are_not_comparable() -> None:
 
 def profile(**calls: float) -> OperatorProfile:
     """A profile of operators, by calls per step."""
-    return OperatorProfile(
-        weights={name: float(np.log1p(count)) for name, count in calls.items()},
-        parameter_count=calls.get("AccumulateGrad", 0),
-        is_compiled="CompiledFunction" in calls,
-    )
+    names = {"AccumulateGrad": GRADIENT}
+    return OperatorProfile(calls={names.get(name, name): count for name, count in calls.items()})
+
+
+def repeated(one: OperatorProfile, times: int, *, has_steps: bool) -> OperatorProfile:
+    """A profile of several passes in a step, or in a trace without steps."""
+    calls = {name: count * times for name, count in one.calls.items()}
+    return OperatorProfile(calls=calls, has_steps=has_steps)
+
+
+def alike(one: OperatorProfile, other: OperatorProfile) -> float | None:
+    """The likeness, which is the same both ways."""
+    there, back = likeness(one, other), likeness(other, one)
+    if there is None or back is None:
+        assert there is back is None
+        return None
+    assert there.value == pytest.approx(back.value)
+    return there.value
 
 
 def test_likeness_is_of_the_operators_and_of_the_parameters() -> None:
     one = profile(mm=3, relu=1, AccumulateGrad=4)
-    assert likeness(one, one) == 1
-    assert likeness(one, profile()) is None
-    assert likeness(one, profile(lstm=3)) == 0
+    assert alike(one, one) == 1
+    assert alike(one, profile()) is None
+    assert alike(one, profile(lstm=3)) == 0
     more = profile(mm=3, relu=1, AccumulateGrad=8)
     jaccard = np.log(4 * 2 * 5) / np.log(4 * 2 * 9)
-    assert likeness(one, more) == likeness(more, one) == pytest.approx(jaccard / 2)
+    assert alike(one, more) == pytest.approx(jaccard / 2)
+
+
+RESNET18 = {"relu": 17, "ReluBackward0": 17, "NllLossBackward0": 1, "AccumulateGrad": 62}
+RESNET50 = {"relu": 49, "ReluBackward0": 49, "NllLossBackward0": 1, "AccumulateGrad": 161}
+
+
+@pytest.mark.parametrize("has_steps", [True, False])
+def test_passes_through_the_model_play_no_part_in_its_likeness(*, has_steps: bool) -> None:
+    """Gradient accumulation, and ten iterations in a trace without steps."""
+    once = profile(**RESNET18)
+    assert alike(once, repeated(once, 10, has_steps=has_steps)) == pytest.approx(1)
+    other = alike(once, repeated(profile(**RESNET50), 10, has_steps=has_steps))
+    assert other is not None
+    assert other < 0.9
+    if has_steps:
+        assert other < SAME_MODEL
+
+
+def test_passes_of_a_model_without_a_backward_pass_are_counted_without_steps() -> None:
+    """The operator that was called once prepared the ten iterations."""
+    forward = {"embedding": 1.0, "norm": 1.0, **{f"op{number}": 12.0 for number in range(12)}}
+    many = repeated(profile(**forward), 10, has_steps=False)
+    many = OperatorProfile(calls={**many.calls, "empty": 1}, has_steps=False)
+    found = alike(profile(**forward, empty=1 / 6), many)
+    assert found is not None
+    assert found > 0.95
+    deeper = {name: count * 2 if count > 1 else count for name, count in forward.items()}
+    layers = alike(profile(**forward), profile(**deeper))
+    assert layers is not None
+    assert layers < 0.9
+
+
+def test_accumulated_gradients_are_a_difference_of_settings() -> None:
+    sides = ("conv_training", "gradient_accumulation")
+    runs = (stepscope.load(ROOT / "sample_logs/good_practice" / name) for name in sides)
+    found = compared(*(run.workers[0] for run in runs)).comparability
+    text = "A step has 1 backward pass before and 4 backward passes after (gradient accumulation)."
+    assert text in found.cautions
+    assert found.reasons == ("The batch size was 64 and is 32.",)  # without times per sample
+    once, fourfold = (
+        trace_of(loop([MM, ("MeanBackward0", "mean", 50, count, [])])) for count in (1, 4)
+    )
+    assert compared(once, fourfold).comparability.level == "with-care"
+
+
+def test_iterations_without_steps_are_of_the_same_model() -> None:
+    calls: list[tuple[Any, ...]] = [
+        ("aten::mm", "gemm", 500, 3, []),
+        ("MeanBackward0", "mean", 50, 1, []),
+    ]
+    calls += [(GRADIENT, "add", 20, 6, [])]
+    rows = loop(calls)
+    whole = trace_of([each for each in rows if not str(each[1]).startswith("ProfilerStep")])
+    found = compared(trace_of(rows), whole).comparability
+    assert (found.level, found.reasons, found.likeness) == ("comparable", (), 1)
 
 
 def test_a_compiled_model_is_alike_though_operators_are_replaced() -> None:
     eager = profile(mm=3, AccumulateGrad=4, **{f"op{number}": 5 for number in range(20)})
     compiled = profile(mm=3, AccumulateGrad=4, CompiledFunction=1)
-    found, reverse = likeness(eager, compiled), likeness(compiled, eager)
+    found = alike(eager, compiled)
     assert found is not None
-    assert found == reverse
     assert found > 0.8
 
 
@@ -354,7 +438,7 @@ def test_models_of_other_samples_are_not_alike() -> None:
 
 def _sample_likeness(*names: str) -> float | None:
     runs = (stepscope.load(ROOT / "sample_logs" / name) for name in names)
-    return likeness(*(operator_profile([sample(run.workers[0])]) for run in runs))
+    return alike(*(operator_profile([sample(run.workers[0])]) for run in runs))
 
 
 def test_the_interval_of_a_difference_is_that_of_welch() -> None:

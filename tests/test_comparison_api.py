@@ -175,7 +175,7 @@ def test_runs_to_compare_with_come_by_likeness(
     assert [(each.run, each.is_same_model, each.likeness) for each in found] == [
         (known["a"], True, 1.0)
     ]
-    assert found[0].reason.startswith("100.0 % of the operators in common, device ")
+    assert found[0].reason.startswith("models 100.0 % alike, device ")
 
 
 def test_before_the_run_is_read_there_are_no_candidates(client: flask.testing.FlaskClient) -> None:

@@ -148,7 +148,7 @@ def test_the_baseline_is_of_the_same_family_or_asked_for(alone: Visit) -> None:
     expect(seen.main.get_by_role("heading", name=question)).to_be_visible(timeout=PATIENCE_MS)
     candidates = seen.main.get_by_role("list", name="Likely baselines").get_by_role("link")
     expect(candidates.first).to_contain_text("synthetic_item_sync/fix")
-    expect(candidates.first).to_contain_text(re.compile(r"[\d.]+ % of the operators in common"))
+    expect(candidates.first).to_contain_text(re.compile(r"models [\d.]+ % alike"))
     assert seen.inaccessible() == []
     stranger = candidates.filter(has_text="masking/numpy").first
     expect(stranger).to_contain_text("not comparable")

@@ -504,7 +504,7 @@ export interface BudgetLine {
   meaning: string; // Definition of the category.
 }
 
-/** Potential saving of all findings of a trace together: the sums of their net savings. */
+/** Potential saving of all findings of a trace together: all of their fixes are simulated. */
 export interface PotentialSaving {
   low_ns: number;
   high_ns: number;

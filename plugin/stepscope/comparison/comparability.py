@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepscope.base.formatting import capitalized, count, duration, share
-from stepscope.comparison.likeness import SAME_MODEL, likeness, operator_profile
+from stepscope.comparison.likeness import SAME_MODEL, Likeness, likeness, operator_profile
 from stepscope.comparison.messages import Comparability, Comparable
 from stepscope.comparison.samples import Sample
+from stepscope.comparison.side import side_samples
 
 DEVICE, KIND_OF_DEVICE = "the device", "the kind of device"
 PROFILER_FLAGS = ("record_shapes", "with_stack", "profile_memory")
@@ -37,7 +36,7 @@ def comparability(before: Traces, after: Traces) -> Comparability:
 def comparability_phrase(before: Traces, after: Traces) -> tuple[Comparability, str]:
     """Return the comparability, and likeness and differences as a list.
 
-    The list: `same device, 96 % of the operators in common, batch size 32 vs 64`.
+    The list: `same device, models 96 % alike, batch size 32 vs 64`.
     """
     like = _likeness(before, after)
     differences = list(_differences(before, after, like))
@@ -45,17 +44,18 @@ def comparability_phrase(before: Traces, after: Traces) -> tuple[Comparability, 
     is_same_device = devices[0] == devices[1] and devices[0] != ""
     parts = [
         "same device" if is_same_device else "",
-        "" if like is None else f"{share(like)} of the operators in common",
+        "" if like is None else f"models {share(like.value)} alike",
         *(difference.short for difference in differences),
     ]
     return _comparability(like, differences), ", ".join(filter(None, parts))
 
 
-def _comparability(like: float | None, differences: Sequence[_Difference]) -> Comparability:
+def _comparability(like: Likeness | None, differences: Sequence[_Difference]) -> Comparability:
     decisive = tuple(of.text for of in differences if of.is_decisive)
     others = tuple(of.text for of in differences if not of.is_decisive)
     level: Comparable = "not-comparable" if decisive else "with-care" if others else "comparable"
-    return Comparability(level=level, reasons=decisive, cautions=others, likeness=like)
+    value = None if like is None else like.value
+    return Comparability(level=level, reasons=decisive, cautions=others, likeness=value)
 
 
 def devices_of(traces: Traces) -> str:
@@ -63,14 +63,15 @@ def devices_of(traces: Traces) -> str:
     return _condition(traces, DEVICE) or _condition(traces, KIND_OF_DEVICE)
 
 
-def _likeness(before: Traces, after: Traces) -> float | None:
+def _likeness(before: Traces, after: Traces) -> Likeness | None:
     return likeness(operator_profile(before), operator_profile(after))
 
 
-def _differences(before: Traces, after: Traces, like: float | None) -> Iterator[_Difference]:
+def _differences(before: Traces, after: Traces, like: Likeness | None) -> Iterator[_Difference]:
     yield from _of_devices(before, after)
     yield from _of_models(like)
-    yield from _of_batches(before, after)
+    yield from _of_passes(before, after, like)
+    yield from _of_batches(before, after, like)
     yield from _of_ranks(before, after)
     yield from _of_conditions(before, after)
     yield from _of_settings(before, after)
@@ -88,28 +89,48 @@ def _of_devices(before: Traces, after: Traces) -> Iterator[_Difference]:
             return
 
 
-def _of_models(like: float | None) -> Iterator[_Difference]:
-    if like is not None and like < SAME_MODEL:
+def _of_models(like: Likeness | None) -> Iterator[_Difference]:
+    if like is not None and like.value < SAME_MODEL:
         yield _Difference(
             text=(
-                f"The models are different: {share(like)} of the operators per step are common to"
-                f" both sides, and at least {share(SAME_MODEL)} are for one model."
+                f"The models are different: by operators and parameters they are"
+                f" {share(like.value)} alike, and one model is at least {share(SAME_MODEL)}."
             ),
             short="another model",
             is_decisive=True,
         )
 
 
-def _of_batches(before: Traces, after: Traces) -> Iterator[_Difference]:
+def _of_passes(before: Traces, after: Traces, like: Likeness | None) -> Iterator[_Difference]:
+    if _are_steps_alike(before, after, like) or not _have_steps(before, after):
+        return
+    if like is not None and like.value >= SAME_MODEL:
+        numbers = map(round, like.pass_counts)
+        was, now = (count(number, "backward pass", "backward passes") for number in numbers)
+        yield _Difference(
+            text=f"A step has {was} before and {now} after (gradient accumulation).",
+            short=f"{was} vs {now} per step",
+        )
+
+
+def _have_steps(before: Traces, after: Traces) -> bool:
+    return all(trace.has_steps for side in (before, after) for trace in side)
+
+
+def _are_steps_alike(before: Traces, after: Traces, like: Likeness | None) -> bool:
+    """Return whether a step has as many passes through the model on both sides."""
+    is_equal = like is None or round(like.pass_counts[0]) == round(like.pass_counts[1])
+    return is_equal and _have_steps(before, after)
+
+
+def _of_batches(before: Traces, after: Traces, like: Likeness | None) -> Iterator[_Difference]:
     sizes = [_joined({str(trace.batch_size) for trace in side}) for side in (before, after)]
     if sizes[0] == sizes[1] or any("None" in size for size in sizes):
         return
     text = f"The batch size was {sizes[0]} and is {sizes[1]}."
-    if all(size.isdecimal() for size in sizes):
+    if all(size.isdecimal() for size in sizes) and _are_steps_alike(before, after, like):
         was, now = (
-            duration(
-                float(np.concatenate([trace.duration_ns for trace in side]).mean()) / int(size)
-            )
+            duration(float(side_samples("", side).durations().mean()) / int(size))
             for side, size in zip((before, after), sizes, strict=True)
         )
         text = text.rstrip(".") + (

@@ -51,7 +51,7 @@ const candidate = (run: RunState, patch: Partial<Candidate> = {}): Candidate => 
   level: 'comparable',
   likeness: 0.96,
   is_same_model: true,
-  reason: 'same device, 96.0 % of the operators in common',
+  reason: 'same device, models 96.0 % alike',
   ...patch,
 });
 

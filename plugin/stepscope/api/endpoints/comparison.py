@@ -173,7 +173,7 @@ class Candidate(msgspec.Struct, frozen=True):
     """Likeness of the models, from 0 to 1; None where it is unknown."""
     is_same_model: bool
     reason: str
-    """Likeness and differences as text: `same device, 96 % of the operators in common`."""
+    """Likeness and differences as text: `same device, models 96 % alike`."""
 
 
 class Candidates(Response, frozen=True, kw_only=True):
