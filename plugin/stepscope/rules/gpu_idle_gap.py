@@ -11,6 +11,7 @@ from stepscope.analyses.core.host_activity import NOTHING, activity_during, call
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
 from stepscope.base.findings import EventReference, EvidenceTable, Link
 from stepscope.base.formatting import count, duration
@@ -179,9 +180,9 @@ def _activity(longest: EventReference, *, waits: bool) -> str:
 def _are_enough(trace: Trace, stalls: LongGaps, options: Options) -> bool:
     if not len(stalls.idle_ns):
         return False
-    if not len(trace.steps):
+    if not window(trace).has_steps:
         return True
-    median = float(np.median(trace.steps["duration_ns"].to_numpy()))
+    median = float(np.median(step_breakdown(trace).duration_ns))
     most = max(int(stalls.idle_ns.max()), window(trace).per_step(int(stalls.idle_ns.sum())))
     return most >= options.least_step_share * median
 
