@@ -77,6 +77,25 @@ def row(rows: Sequence[Row], name: str) -> Row:
     return found
 
 
+def test_work_between_the_steps_of_the_host_belongs_to_the_step_before() -> None:
+    """Each step of 10 ms has its `ProfilerStep` for 4 ms, and an operator after it."""
+    rows: list[tracebuild.Row] = []
+    for step in range(4):
+        begin, launch = step * STEP_US, {"correlation": step + 1}
+        rows += [
+            ["user_annotation", f"ProfilerStep#{step}", begin, 4000],
+            ["cpu_op", "aten::mm", begin + 10, 20],
+            ["cpu_op", "aten::relu", begin + 5000, 20],
+            ["cuda_runtime", "cudaLaunchKernel", begin + 5005, 5, launch],
+            ["kernel", "relu", begin + 5020, 300, launch],
+        ]
+    found = sample(trace_of(rows))
+    calls = found.operators.operator_calls
+    assert calls == {"aten::mm": 4, "aten::relu": 3}
+    assert found.device_work.step.tolist() == [0, 1, 2]  # after the last step is no step
+    assert found.device_work.device_ns.tolist() == [300_000] * 3
+
+
 MM = ("aten::mm", "gemm", 1000, 2, [[8, 8], [8, 8]])
 RELU = ("aten::relu", "relu", 300, 1, [[8, 8]])
 BASE = trace_of(loop([MM, RELU]))

@@ -14,7 +14,7 @@ from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.producer import producer
-from stepscope.analyses.core.window import complete_steps
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import Labels, modules, names, shapes
 from stepscope.analyses.settings.setting_rows import GROUPS, NOT_SHOWN, SettingRow, setting_rows
@@ -76,7 +76,7 @@ class Sample:
     has_steps: bool
     step_numbers: tuple[int, ...]
     duration_ns: Ints
-    """Of each step, until its device work ends."""
+    """Of each step, until the next one begins; of the last, until its device work ends."""
     loop_ns: Ints
     """Of each iteration of the host's loop, from one `prof.step()` to the next."""
     parts_ns: Columns
@@ -117,13 +117,15 @@ def _loop_ns(trace: Trace) -> Ints:
 
 
 def _step_at(trace: Trace, start_ns: Ints) -> Ints:
-    """Return the host's step at each time, or -1; 0 where there are no steps."""
+    """Return the host's step at each time, or -1; 0 where there are no steps.
+
+    A step lasts until the next one begins, the last until its end on the host.
+    """
     steps = complete_steps(trace).steps
     if not len(steps):
         return np.zeros(len(start_ns), dtype=np.int64)
     index = np.searchsorted(steps["start_ns"].to_numpy(), start_ns, side="right") - 1
-    is_inside = (index >= 0) & (start_ns < steps["end_ns"].to_numpy()[index])
-    return np.where(is_inside, index, NONE)
+    return np.where(start_ns < window(trace).end_ns, index, NONE)
 
 
 def _operators(trace: Trace) -> Costs:

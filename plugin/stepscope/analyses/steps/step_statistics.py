@@ -39,7 +39,12 @@ STEPS: Schema = (
     Column("number", "int64", "id", "N in `ProfilerStep#N`."),
     Column("name", "object", "text", "The step's name."),
     Column("start_ns", "int64", "ns", "Its start, after the device work of the step before."),
-    Column("duration_ns", "int64", "ns", "To the end of the device work launched in it."),
+    Column(
+        "duration_ns",
+        "int64",
+        "ns",
+        "Until the next step begins; the last one's, until its device work ends.",
+    ),
     Column("device_busy_ns", "float64", "ns", "Time in which any device is busy; NaN: no device."),
     Column("device_busy_share", "float64", "share", "Of the step; NaN: no device."),
     Column("is_steady", "bool", "", "False for the first and last of five steps or more."),
