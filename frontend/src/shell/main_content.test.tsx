@@ -38,6 +38,13 @@ const load = (): Promise<void> =>
     await vi.advanceTimersByTimeAsync(1);
   });
 
+/** A part whose events do not reach the page. */
+function keeper(): HTMLElement {
+  const part = screen.getByRole('main').firstElementChild as HTMLElement;
+  part.addEventListener('pointerdown', (event) => event.stopPropagation());
+  return part;
+}
+
 const fold = (name: string): HTMLDetailsElement =>
   screen.getByText(name).closest('details') as HTMLDetailsElement;
 
@@ -74,13 +81,43 @@ describe('a view that is opened again', () => {
     }
   });
 
-  it('is moved no more once the user scrolls', async () => {
+  it.each([
+    ['scrolls', () => fireEvent.wheel(screen.getByRole('main'))],
+    ['clicks in a part that keeps the event', () => fireEvent.pointerDown(keeper())],
+    ['presses a key outside of the view', () => fireEvent.keyDown(document.body, { key: 'End' })],
+  ])('is moved no more once the user %s', async (_, act) => {
     const { rerender } = await leftAdvice();
     rerender(page('advice a'));
-    fireEvent.wheel(screen.getByRole('main'));
+    act();
     screen.getByRole('main').scrollTop = 10;
     await load();
     expect(screen.getByRole('main').scrollTop).toBe(10);
     expect(fold('Method').open).toBe(false);
+  });
+
+  it('is moved no more once its state changes', async () => {
+    const { rerender } = await leftAdvice();
+    rerender(page('advice a'));
+    rerender(page('advice a', 'search'));
+    screen.getByRole('main').scrollTop = 10;
+    await load();
+    expect(screen.getByRole('main').scrollTop).toBe(10);
+  });
+
+  it('looks for its parts ten times a second at most', async () => {
+    const { rerender } = await leftAdvice();
+    rerender(page('advice a'));
+    await load();
+    const main = screen.getByRole('main');
+    const walk = vi.spyOn(main, 'querySelectorAll');
+    for (let change = 0; change < 50; change += 1) {
+      screen.getByTestId('grid').append(document.createElement('i'));
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    main.scrollTop = 0; // as content that is replaced
+    screen.getByTestId('grid').append(document.createElement('i'));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(main.scrollTop).toBe(640);
+    expect(walk.mock.calls.filter(([selector]) => selector === '*').length).toBeLessThan(8);
   });
 });

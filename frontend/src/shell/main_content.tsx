@@ -43,6 +43,7 @@ export class MainContent extends Component<Props> {
 
   override componentDidUpdate({ subject, state }: Props, _: unknown, position: Position | null) {
     const main = this.main.current;
+    if (subject === this.props.subject && state !== this.props.state) this.stop();
     if (position === null || main === null) return;
     this.left.set(subject, { state, position });
     this.stop();

@@ -14,8 +14,11 @@ export interface Position {
 
 /** How long content may take to load until its position is no longer restored. */
 const MOST_MS = 5000;
-/** The user moves the content themselves. */
+/** All parts are looked for at most once in this time, however often content changes. */
+const PAUSE_MS = 100;
+/** The user acts, anywhere on the page. */
 const USER_EVENTS = ['wheel', 'pointerdown', 'touchstart', 'keydown'] as const;
+const LISTENER = { capture: true, passive: true } as const;
 
 /** Names equal parts by their order. */
 function numbered(): (name: string) => string {
@@ -61,7 +64,7 @@ function scrollTo(root: HTMLElement, scrolls: readonly Scroll[]): void {
   }
 }
 
-/** Restores a position while content loads, until the user moves it; returns how to stop. */
+/** Restores a position while content loads, until the user acts; returns how to stop. */
 export function restorePosition(root: HTMLElement, { scrolls, folds }: Position): () => void {
   const left = new Map(folds);
   const unfold = (): void => {
@@ -74,14 +77,26 @@ export function restorePosition(root: HTMLElement, { scrolls, folds }: Position)
     unfold();
     scrollTo(root, scrolls);
   };
-  const observer = new MutationObserver(apply);
+  let pause: ReturnType<typeof setTimeout> | undefined;
+  let hasChanged = false;
+  const change = (): void => {
+    hasChanged = pause !== undefined;
+    if (hasChanged) return;
+    apply();
+    pause = setTimeout(() => {
+      pause = undefined;
+      if (hasChanged) change();
+    }, PAUSE_MS);
+  };
+  const observer = new MutationObserver(change);
   const stop = (): void => {
     observer.disconnect();
     clearTimeout(timer);
-    for (const name of USER_EVENTS) root.removeEventListener(name, stop);
+    clearTimeout(pause);
+    for (const name of USER_EVENTS) window.removeEventListener(name, stop, LISTENER);
   };
   const timer = setTimeout(stop, MOST_MS);
-  for (const name of USER_EVENTS) root.addEventListener(name, stop, { passive: true });
+  for (const name of USER_EVENTS) window.addEventListener(name, stop, LISTENER);
   observer.observe(root, { childList: true, subtree: true });
   apply();
   return stop;

@@ -38,7 +38,12 @@ function stepTable({ steps, categories }: Overview): ExportTable {
       column('number', 'step', 'count', 'The number in `ProfilerStep#N`.'),
       column('name', 'name', 'text'),
       column('start', 'start', 'ns', 'From the first event of the trace.'),
-      column('duration', 'duration', 'ns', 'Until the next step begins; of the last, until its device work ends.'),
+      column(
+        'duration',
+        'duration',
+        'ns',
+        'Until the next step begins; of the last, until its device work ends.',
+      ),
       column('host_start', 'host start', 'ns', 'Start on the host.'),
       column('host_end', 'host end', 'ns', 'End on the host.'),
       ...categories.map(({ id, label, help }) => column(id, label, 'ns', help)),
