@@ -47,6 +47,18 @@ def test_a_function_is_of_the_library_that_its_name_tells(frame: str, library: s
     assert library_of(frame) == library
 
 
+def test_an_incomplete_last_step_is_left_out() -> None:
+    rows: list[list[Any]] = [["python_function", "train.py(7): main", 0, 300]]
+    for step, kernels in enumerate((5, 5, 1)):  # the profiler stopped in the third
+        rows.append(["user_annotation", f"ProfilerStep#{step}", 100 * step, 100])
+        for launch in range(kernels):
+            begin, link = 100 * step + 10 * launch, {"correlation": 10 * step + launch + 1}
+            rows.append(["cuda_runtime", "cudaLaunchKernel", begin, 5, link])
+            rows.append(["kernel", "gemm", begin + 6, 3, link])
+    found = python_time(trace_of(rows))
+    assert found["step"].unique().tolist() == [0, 1]
+
+
 def test_steps_are_parted_by_whose_code_ran() -> None:
     trace = trace_of(
         [

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.host_activity import main_thread
-from stepscope.analyses.core.window import window
+from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.host.host_call_tree import HostTree, host_flame, host_tree
 from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
 from stepscope.base.errors import MissingDataError
@@ -66,8 +66,8 @@ def python_time(trace: Trace) -> pd.DataFrame:
 
 
 def _steps(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """Return the steps' numbers, starts and ends; a step ends where the next begins."""
-    steps = trace.steps
+    """Return the complete steps' numbers, starts and ends on the host."""
+    steps = complete_steps(trace).steps
     if not len(steps):
         whole = window(trace)
         return np.array([NO_STEP]), np.array([whole.start_ns]), np.array([whole.end_ns])

@@ -1,4 +1,4 @@
-"""Time of each step on the host by phase: every nanosecond of a step is in exactly one.
+"""Time of the host's `ProfilerStep`s by phase: every nanosecond of a step is in exactly one.
 
 The main thread's time is cut where an operator, a Python function that names a phase, the user's
 function or an annotation begins or ends. A stretch belongs, in this order: to data loading; to the
@@ -90,10 +90,6 @@ class StepPhases:
     def total_ns(self, phase: str) -> int:
         """Return the time of a phase in all steps."""
         return int(self.parts_ns[:, CODES[phase]].sum())
-
-    def share(self, phase: str) -> float:
-        """Return the fraction of the steps in a phase."""
-        return self.total_ns(phase) / max(1, int(self.duration_ns.sum()))
 
     def steps_with(self, phase: str) -> float:
         """Return the fraction of the steps that have a phase."""

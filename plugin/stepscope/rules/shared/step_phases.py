@@ -89,12 +89,13 @@ def _says_so(text: str) -> bool:
 
 
 WORTH_LISTING = 0.01
+REST = "between the host's steps, or after the last"
 MOST_LINES = 10
 
 
 def phase_table(trace: Trace) -> EvidenceTable:
-    """Return all phases of the host, with forward, backward and optimizer."""
-    phases = step_phases(trace)
+    """Return all phases of the host, with forward, backward and optimizer, and the rest."""
+    phases, span = step_phases(trace), window(trace)
     columns: dict[str, Unit] = {
         "Phase": "text",
         "Host time per step": "ns",
@@ -104,12 +105,15 @@ def phase_table(trace: Trace) -> EvidenceTable:
     }
     rows = []
     for phase in sorted(PHASES, key=lambda phase: -phases.total_ns(phase)):
-        if phases.share(phase) >= WORTH_LISTING:
+        total_ns = phases.total_ns(phase)
+        share = total_ns / span.reference_ns
+        if share >= WORTH_LISTING:
             location = phases.locations(phase)[0]
-            time_ns = window(trace).per_step(phases.total_ns(phase))
-            rows.append(
-                (PHASES[phase], time_ns, phases.share(phase), location.line, location.activity)
-            )
+            time_ns = span.per_step(total_ns)
+            rows.append((PHASES[phase], time_ns, share, location.line, location.activity))
+    rest_ns = span.reference_ns - int(phases.duration_ns.sum())
+    if rest_ns >= WORTH_LISTING * span.reference_ns:
+        rows.append((REST, span.per_step(rest_ns), rest_ns / span.reference_ns, "", ""))
     return facts.table("Phases of a step on the host", columns, rows)
 
 
