@@ -94,7 +94,7 @@ def _of_models(like: Likeness | None) -> Iterator[_Difference]:
         yield _Difference(
             text=(
                 f"The models are different: by operators and parameters they are"
-                f" {share(like.value)} alike, and one model is at least {share(SAME_MODEL)}."
+                f" {share(like.value)} alike (the same model: at least {share(SAME_MODEL)})."
             ),
             short="another model",
             is_decisive=True,
