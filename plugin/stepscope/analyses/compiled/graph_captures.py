@@ -164,15 +164,15 @@ def _captures(trace: Trace) -> Iterator[Capture]:
     launches = np.flatnonzero(kind >= 0)
     texts = _operator_texts(trace)
     for of in np.unique(thread[begins]).tolist():
-        mine = launches[thread[launches] == of]
+        in_thread = launches[thread[launches] == of]
         until_ns = np.sort(begin_ns[ends[thread[ends] == of]])
         for begin in begins[thread[begins] == of].tolist():
             end = np.searchsorted(until_ns, begin_ns[begin])
             if end == len(until_ns):
                 continue
-            first, last = np.searchsorted(begin_ns[mine], (begin_ns[begin], until_ns[end]))
+            first, last = np.searchsorted(begin_ns[in_thread], (begin_ns[begin], until_ns[end]))
             if first < last:
-                yield _capture(trace, mine[first:last], kind[mine[first:last]], texts)
+                yield _capture(trace, in_thread[first:last], kind[in_thread[first:last]], texts)
 
 
 def _launch_kinds(calls: pd.DataFrame) -> Ints:
