@@ -122,3 +122,11 @@ def test_a_count_agrees_with_its_noun(number: int, text: str) -> None:
 )
 def test_three_significant_digits_without_an_exponent(value: float, text: str) -> None:
     assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(999, "999 B"), (1_000_000, "1.00 MB"), (5_000_000, "5.00 MB"), (10**12, "1,000 GB")],
+)
+def test_a_file_has_the_units_of_its_limit(size_bytes: int, text: str) -> None:
+    assert formatting.file_size(size_bytes) == text

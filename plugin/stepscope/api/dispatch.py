@@ -25,6 +25,7 @@ from stepscope.api.endpoint import (
     TimeRangeQuery,
     TraceEndpoint,
 )
+from stepscope.base import urls
 from stepscope.base.errors import UsageError
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
@@ -280,8 +281,8 @@ def trace_advice(catalog: Catalog, entry: Entry) -> TraceAdvice:
 
 
 def unusable(problem: Problem) -> http_errors.RefusalError:
-    """Return the refusal for a file that cannot be read."""
-    return http_errors.unreadable(f"{problem.path}: {problem.message}", problem.remedy)
+    """Return the refusal for a file that cannot be read, with its name and without its folder."""
+    return http_errors.unreadable(f"{urls.name(problem.path)}: {problem.message}", problem.remedy)
 
 
 def _empty_group(entries: Sequence[Entry], group: Group[Any]) -> http_errors.RefusalError:

@@ -148,7 +148,17 @@ def _range(start_ns: int, end_ns: int) -> str:
     return f"{max(0, start_ns)}-{end_ns}"
 
 
-def of_run(run: str, spans: Iterable[str], sides: Iterable[Mapping[str, str]]) -> Requests:
+def candidates(run: str) -> Request:
+    """Return the request of the runs to compare a run with."""
+    return request("comparison/candidates", run=run)
+
+
+def of_run(
+    run: str,
+    spans: Iterable[str],
+    scopes: Iterable[str],
+    sides: Iterable[Mapping[str, str]],
+) -> Requests:
     """Yield what the views of several traces request: ranks, trends, comparisons, memory files."""
     yield request(f"runs/{run}/memory-files")
     for span in spans:
@@ -160,8 +170,9 @@ def of_run(run: str, spans: Iterable[str], sides: Iterable[Mapping[str, str]]) -
             yield request("distributed/collectives", run=run, span=span, by=by)
         for path in ("distributed/groups", "distributed/devices"):
             yield request(path, run=run, span=span)
-    for scope in ("spans", "folder", "all"):
+    for scope in scopes:
         yield request("trends", run=run, scope=scope)
+    yield candidates(run)
     for side in sides:
         yield request("comparison", **side)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from stepscope.analyses.timeline.detail_levels import COARSEST
 from stepscope.analyses.timeline.tiles import TILE_PIXELS
-from stepscope.api.shared_requests import Get, Request, request
+from stepscope.api.shared_requests import Get, Json, Request, request
 from stepscope.api.timeline_tiles import SIXTEENTHS, compressible, merged_count
 from stepscope.base.formatting import duration
 
@@ -27,6 +27,8 @@ MOST_TILES = 2048
 FEW_MERGED = 0.01
 """Fraction of merged items below which a finer level is added last."""
 
+DECIMATED = "Decimated in this file: slices shorter than {} are merged."
+
 Store = Callable[[Iterable[tuple[Request, bytes]]], bool]
 """Adds responses to the file: all, or none where they do not fit."""
 Body = Callable[[Request], bytes | None]
@@ -37,6 +39,8 @@ class SharedTimeline:
     """The levels of a trace's timeline that a file holds."""
 
     trace: str
+    tracks: Json
+    """The list of its tracks, of which the file adds levels and a note."""
     end_ns: int
     counters: tuple[int, ...]
     """Tracks of counters."""
@@ -53,7 +57,19 @@ class SharedTimeline:
         """The decimation as a sentence; empty where the timeline shows all slices."""
         if not self.merged_ns:
             return ""
-        return f"Decimated in this file: slices shorter than {duration(self.merged_ns)} are merged."
+        return DECIMATED.format(duration(self.merged_ns))
+
+    @property
+    def listed(self) -> Json:
+        """The list of its tracks with the levels in the file."""
+        note = " ".join(filter(None, (self.tracks["note"], self.note)))
+        return {**self.tracks, "levels": self.levels, "note": note}
+
+    @property
+    def longest_listed(self) -> Json:
+        """The list of its tracks, as long as it can become."""
+        note = f"{self.tracks['note']} {DECIMATED.format('00.0 ms')}"
+        return {**self.tracks, "levels": list(range(self.coarsest, -1, -1)), "note": note}
 
     @property
     def merged_ns(self) -> int:
@@ -71,7 +87,9 @@ class SharedTimeline:
         if level is None:
             return
         counts: list[tuple[int, int]] = []
-        if self._tile_count(level) <= MOST_TILES and store(self._responses(level, body, counts)):
+        tile_count = self._tile_count(level)
+        is_stored = tile_count <= MOST_TILES and store(self._responses(level, body, counts))
+        if is_stored and len(counts) == tile_count:  # else the file became unreadable
             self.levels.append(level)
             self.merged_fraction = sum(n for n, _ in counts) / max(1, sum(n for _, n in counts))
             self.next_level = max(0, level - STRIDE) if self._can_refine else None
@@ -97,8 +115,10 @@ class SharedTimeline:
                 yield of, content
 
     def refine(self) -> None:
-        """Continue after the finest level, when there is more space."""
-        if self.merged_fraction and self.levels and self.levels[-1] > 0:
+        """Continue after the finest level, or try again, when there is more space."""
+        if not self.levels:
+            self.next_level = self.coarsest
+        elif self.merged_fraction and self.levels[-1] > 0:
             self.next_level = max(0, self.levels[-1] - STRIDE)
 
     def _tiles(self, level: int) -> list[Request]:
@@ -129,6 +149,7 @@ def timeline_of(trace: str, get: Get) -> SharedTimeline | None:
     coarsest = coarsest_level(timeline["end_ns"])
     return SharedTimeline(
         trace=trace,
+        tracks=timeline,
         end_ns=timeline["end_ns"],
         counters=tuple(counters[:MOST_COUNTERS]),
         coarsest=coarsest,

@@ -12,6 +12,7 @@ _Units = tuple[tuple[float, str], ...]
 """Units, the largest first; the last is 1."""
 _DURATIONS: _Units = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _BYTES: _Units = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_FILE_SIZES: _Units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 _RATES: _Units = ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_UP)
 """Halves are rounded up, as in JavaScript."""
@@ -82,6 +83,11 @@ def clock(time_ns: float) -> str:
 def size(count_bytes: float) -> str:
     """Return a size of memory or of a file in powers of 1024: `18.4 MiB`."""
     return _scaled(count_bytes, _BYTES)
+
+
+def file_size(count_bytes: float) -> str:
+    """Return the size of a file in powers of ten, as its limit is given: `5.00 MB`."""
+    return _scaled(count_bytes, _FILE_SIZES)
 
 
 def size_range(low_bytes: float, high_bytes: float) -> str:

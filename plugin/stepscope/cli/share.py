@@ -1,14 +1,17 @@
 """`stepscope share`: write the page with its traces into one HTML file."""
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.base.formatting import file_size
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.input_files import files_at
@@ -18,8 +21,9 @@ if TYPE_CHECKING:
     from stepscope.api.shared_file import SharedFile
     from stepscope.storage.discover import TraceFile
 
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?", re.ASCII)
-FACTORS = {"": 1, "k": 1000, "M": 1_000_000, "G": 1_000_000_000}
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)B?", re.ASCII | re.IGNORECASE)
+FACTORS = {"": 1, "k": 1000, "m": 1_000_000, "g": 1_000_000_000}
+MOST_BYTES = 10**12
 NOTHING_READ = 2
 
 
@@ -37,7 +41,10 @@ class FileSize(click.ParamType):  # type: ignore[type-arg] # not generic in olde
         match = SIZE.fullmatch(str(value).strip())
         if match is None:
             self.fail(f"{value!r} is no size, such as 5MB", param, ctx)
-        return int(float(match[1]) * FACTORS[match[2]])
+        size_bytes = Decimal(match[1]) * FACTORS[match[2].lower()]
+        if size_bytes > MOST_BYTES:
+            self.fail(f"it is at most {file_size(MOST_BYTES)}", param, ctx)
+        return int(size_bytes)
 
 
 @click.command(short_help="Write the page with its traces into one HTML file.")
@@ -47,6 +54,7 @@ class FileSize(click.ParamType):  # type: ignore[type-arg] # not generic in olde
     "--output",
     metavar="FILE",
     required=True,
+    type=click.Path(dir_okay=False, writable=True),
     help="The file to write, such as report.html.",
 )
 @click.option(
@@ -83,10 +91,13 @@ def share(  # noqa: PLR0913 (one parameter per option)
     standard error say what. The exit status is 0 on success, and 2 if nothing could be read.
     """
     from stepscope.api.shared_file import LEAST_BYTES
-    from stepscope.base.formatting import size
 
     if most_bytes < LEAST_BYTES:
-        msg = f"--max-size is at least {size(LEAST_BYTES)}, which the page alone takes half of"
+        msg = f"--max-size is at least {file_size(LEAST_BYTES)}, which the page alone takes half of"
+        raise click.UsageError(msg)
+    folder = Path(output).parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        msg = f"--output: {folder} is no folder in which files can be written"
         raise click.UsageError(msg)
     files, problems = files_at(paths)
     files = selection.of(files)
@@ -97,7 +108,7 @@ def share(  # noqa: PLR0913 (one parameter per option)
     with _progress() as on_progress:
         written = _written(files, most_bytes, rule_options, effort, on_progress)
     Path(output).write_bytes(written.html)
-    click.echo(f"stepscope: {output} is written, {size(len(written.html))}", err=True)
+    click.echo(f"stepscope: {output} is written, {file_size(len(written.html))}", err=True)
     for note in written.notes:
         click.echo(f"  {note}", err=True)
 

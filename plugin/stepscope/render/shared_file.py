@@ -42,6 +42,11 @@ def packed(body: bytes) -> str:
     return b64encode(zlib.compress(body, 9)).decode()
 
 
+def encoded(value: object) -> str:
+    """Return JSON without any `<`, which would end its block of the file."""
+    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
+
+
 def is_built(folder: Path) -> bool:
     """Return whether the folder holds the page for shared files."""
     return all((folder / name).is_file() for name in (SCRIPT, STYLE))
@@ -52,13 +57,12 @@ def render(content: Content, title: str, folder: Path) -> bytes:
     script, style = _page(folder)
     start = _source("shared_file.js")
     hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (start, script))
-    data = msgspec.json.encode(content).decode().replace("<", "\\u003c")
     page = _template("shared_file.html.j2").render(
         policy=POLICY.format(scripts=hashes),
         version=content.version,
         title=title,
         style=style,
-        data=data,
+        data=encoded(content),
         page=packed(script.encode()),
         start=start,
     )
