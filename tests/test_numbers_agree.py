@@ -6,6 +6,7 @@ none. Places agree where they have equal values for the keys that they share, as
 the nanosecond, or to the rounding of a time per step.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -778,7 +779,15 @@ SHOWN: dict[str, dict[str, Read]] = {
 }
 
 
-TRACES = [pytest.param(name, marks=pytest.mark.slow) for name in shared_trace_names()]
+EVERY = "STEPSCOPE_EVERY_SAMPLE"
+"""Variable with which all samples and traces are tested, which takes some minutes more."""
+ALIKE = re.compile(r"num_workers_4/|1623143566756|sampled_rank-1|event_sync_multi|/mi300/")
+"""Traces that are recorded as others are."""
+TRACES = [
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in shared_trace_names()
+    if EVERY in os.environ or not ALIKE.search(name)
+]
 QUICK = (
     "synthetic_dataloader/fault",
     "masking/numpy",
@@ -790,10 +799,16 @@ RUNS = sorted({path.parent for path in SAMPLE_LOGS.rglob("*.pt.trace.json.gz")})
 
 
 def samples() -> Iterator[Any]:
-    """Yield the folders of the samples; those that differ little from others are slow."""
+    """Yield the folders of the quick samples, and, which are slow, one of each other scenario."""
+    scenarios = {name.split("/")[0] for name in QUICK}
     for folder in RUNS:
         name = folder.relative_to(SAMPLE_LOGS).as_posix()
-        yield pytest.param(folder, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+        scenario = name.split("/")[0]
+        if name in QUICK:
+            yield pytest.param(folder, id=name)
+        elif scenario not in scenarios or EVERY in os.environ:
+            scenarios.add(scenario)
+            yield pytest.param(folder, id=name, marks=pytest.mark.slow)
 
 
 def contradictions(it: Shown) -> list[str]:

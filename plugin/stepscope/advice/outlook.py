@@ -77,10 +77,16 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
 def potential_saving(trace: Trace, findings: Sequence[ResolvedFinding]) -> PotentialSaving | None:
     """Return what all fixes save together; None where nothing is saved."""
     savings = [finding.outcome.claim.decisive for finding in findings if finding.outcome.claim]
-    world, fixes = _world(trace), fixes_of(findings)
+    saving_rules = {
+        finding.rule.id
+        for finding in findings
+        if finding.outcome.claim and finding.outcome.claim.decisive.high_ns
+    }
+    fixes = [fix for fix in fixes_of(findings) if fix.rule.id in saving_rules]
+    world = _world(trace)
     if not any(saving.high_ns for saving in savings):
         return None
-    if world is None or len(savings) == 1:
+    if world is None:
         low_ns, high_ns = (sum(of) for of in zip(*map(_net, savings), strict=True))
         high_share = min(1.0, sum(saving.net_share for saving in savings))
     else:
@@ -102,17 +108,18 @@ def _saved_together(
 ) -> tuple[int, int]:
     """Return the least and the most that fixes save of a step together.
 
-    Where a finding's saving is of the other step, because that is less, they are the sums of the
-    net savings.
+    Of one finding it is its saving. Where a finding's saving is of the other step, because that is
+    less, they are the sums of the net savings.
     """
     rules = {fix.rule.id for fix in fixes}
     outcomes = [finding.outcome for finding in findings if finding.rule.id in rules]
     claims = [outcome.claim for outcome in outcomes if outcome.claim is not None]
-    if any(claim.decisive_step != world.name for claim in claims):
+    if len(claims) == 1 or any(claim.decisive_step != world.name for claim in claims):
         nets = [_net(claim.decisive) for claim in claims]
         low_ns, high_ns = (sum(of) for of in zip(*nets, strict=True))
     else:
-        together = alone(trace, [of for fix in fixes for of in fix.claims], world.name)
+        ordered = [fix for fix in fixes_of(findings) if fix.rule.id in rules]  # one order for all
+        together = alone(trace, [of for fix in ordered for of in fix.claims], world.name)
         low_ns, high_ns = (round(of * world.scale) for of in together)
     high_ns = min(world.now_ns, high_ns)
     return min(low_ns, high_ns), high_ns
