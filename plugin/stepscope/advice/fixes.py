@@ -52,6 +52,10 @@ class FixChanges(NamedTuple):
     """The fixes save as little as they can; empty without fixes."""
     most: tuple[Change, ...] = ()
     """They save as much as they can."""
+    unsure_ns: float = 0.0
+    """What `least` saves in the window beyond the sum of the fixes' sure times: of a time that
+    several fixes claim the greatest fraction goes, but the others may save nothing of the rest.
+    The advice counts sure times only."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,10 +150,14 @@ def _last_changes(
 
 def _changes(trace: Trace, rule_ids: Collection[str], advised: AdvisedFindings) -> FixChanges:
     fixes = [fix for fix in fixes_of(advised.findings) if fix.rule.id in rule_ids]
-    window = fixed_window(trace, fixes, simulate(trace, ()))
+    begin = simulate(trace, ())
+    window = fixed_window(trace, fixes, begin)
+    saved_ns = begin.simulated_ns - window.least.simulated_ns
+    sure = alone(trace, [claim for fix in fixes for claim in fix.claims], "recorded")
     return FixChanges(
         least=(Weights(weight_ns=window.least.weight_ns),),
         most=(Weights(weight_ns=window.most.weight_ns),),
+        unsure_ns=max(0.0, saved_ns - sure.low_ns),
     )
 
 
@@ -166,28 +174,13 @@ def predict_fixes(
         MissingDataError: the model does not describe this trace, or it lacks data on its workers.
         UsageError: a rule has no finding that saves time, or a scale matches no event.
     """
-    least, most = fix_changes(trace, rule_ids, settings)
+    least, most, unsure_ns = fix_changes(trace, rule_ids, settings)
     prediction = predict(trace, what_if, [*most, *changes])
     if not rule_ids:
         return prediction
     slowest = simulate(trace, [*least, *changes, *changes_of(trace, what_if)])
-    unsure_ns = _unsure_ns(trace, rule_ids, least, settings)
     slowest_ns = round((slowest.simulated_ns + unsure_ns) / max(1, slowest.step_count))
     return structs.replace(prediction, slowest_ns=max(slowest_ns, prediction.simulated_ns))
-
-
-def _unsure_ns(
-    trace: Trace, rule_ids: Collection[str], least: Sequence[Change], settings: AdviceSettings
-) -> float:
-    """Return what fixes that save least save beyond the sum of their sure times, in the window.
-
-    Where they claim the same time, the simulation lets the greatest fraction of it go; it is not
-    sure that the other fix saves as much of the rest. The advice counts sure times only.
-    """
-    fixes = fixes_of(advised_findings(trace, settings).findings)
-    claims = [claim for fix in fixes if fix.rule.id in rule_ids for claim in fix.claims]
-    saved_ns = simulate(trace, ()).simulated_ns - simulate(trace, least).simulated_ns
-    return max(0.0, saved_ns - alone(trace, claims, "recorded").low_ns)
 
 
 def fix_savings(
@@ -218,5 +211,5 @@ def fix_savings(
 
 def _simulated_ns(trace: Trace, fix: FixChanges, others: Sequence[Change]) -> tuple[int, int]:
     """Return the simulated time of the window where fixes save least, and most."""
-    least, most = (simulate(trace, [*first, *others]).simulated_ns for first in fix)
+    least, most = (simulate(trace, [*of, *others]).simulated_ns for of in (fix.least, fix.most))
     return least, most

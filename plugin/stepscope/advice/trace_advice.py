@@ -41,7 +41,7 @@ from stepscope.analyses.steps.step_breakdown import (
 )
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, duration_range, share
-from stepscope.base.report import BudgetLine, WorkerReport
+from stepscope.base.report import BudgetLine, PotentialSaving, WorkerReport
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
@@ -148,10 +148,11 @@ def advise_trace_by(
     """Return the advice of some rules on one trace."""
     advised = findings_by(trace, rules, changes)
     findings = advised.findings
+    saving = potential_saving(trace, findings)
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
-        budget=time_budget(trace, findings),
-        saving=potential_saving(trace, findings),
+        budget=time_budget(trace, findings, saving),
+        saving=saving,
         standing=overall_status(trace, advised.outcomes, rules),
         verdict=advised_verdict(trace, findings),
         is_training=is_training(trace),
@@ -167,16 +168,14 @@ Saving = tuple[float, float]
 """Least and most nanoseconds."""
 
 
-def time_budget(trace: Trace, findings: Sequence[ResolvedFinding]) -> tuple[BudgetLine, ...]:
+def time_budget(
+    trace: Trace, findings: Sequence[ResolvedFinding], saving: PotentialSaving | None
+) -> tuple[BudgetLine, ...]:
     """Return the parts of the mean step, which sum to it, with the potential saving of each.
 
-    The savings of the parts sum to `potential_saving`.
+    The savings of the parts sum to `saving`, that of all findings.
     """
-    steps, times, saving = (
-        step_breakdown(trace),
-        exclusive_times(trace),
-        potential_saving(trace, findings),
-    )
+    steps, times = step_breakdown(trace), exclusive_times(trace)
     parts_ns = {category: ns for category, ns in steps.mean_parts_ns.items() if ns}
     savings = [_savings(findings, times[category]) for category in parts_ns]
     room = np.array(list(parts_ns.values()), dtype=np.int64)

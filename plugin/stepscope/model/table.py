@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.model.arrays import NONE, Ints, Objects
 from stepscope.model.frames import Schema
 
 if TYPE_CHECKING:
@@ -90,6 +91,13 @@ def plain_values(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
         values = values.array
     texts = np.array([*values.categories, None], dtype=object)
     return np.asarray(texts[values.codes])
+
+
+def texts_at(values: "pd.Series[Any]", rows: Ints) -> Objects:
+    """Return the texts of some rows of a categorical; None for row -1 and for missing text."""
+    column = values.cat
+    texts = np.array([*column.categories, None], dtype=object)
+    return np.asarray(texts[np.append(column.codes.to_numpy(), NONE)[rows]])
 
 
 def to_frame(schema: Schema, columns: Mapping[str, Any], *order: str) -> pd.DataFrame:

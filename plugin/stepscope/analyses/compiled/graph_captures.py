@@ -45,7 +45,7 @@ from stepscope.dialects import (
 from stepscope.model.arrays import NONE, Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import name_mask
-from stepscope.model.table import plain_values, run_table, to_frame
+from stepscope.model.table import plain_values, run_table, texts_at, to_frame
 from stepscope.model.trace import Trace
 
 MatchedBy = Literal["names", "order", "occurrences"]
@@ -204,9 +204,9 @@ def _operator_texts(trace: Trace) -> _OperatorTexts:
     except MissingDataError:
         module = np.full(len(everything), None, dtype=object)
     return _OperatorTexts(
-        name=_taken(plain_values(host["name"]), everything),
+        name=texts_at(host["name"], everything),
         module=module,
-        input_dims=_taken(plain_values(host["input_dims"]), everything),
+        input_dims=texts_at(host["input_dims"], everything),
         flops=np.append(_product_flops(trace), np.nan),
     )
 

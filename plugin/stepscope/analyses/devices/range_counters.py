@@ -21,11 +21,11 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import single_launches
 from stepscope.dialects import RANGE_COUNTERS
-from stepscope.model.arrays import NONE, Floats, Ints, Objects
+from stepscope.model.arrays import NONE, Floats, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.counters import NO_SERIES
 from stepscope.model.frames.source import as_number
-from stepscope.model.table import public_table, to_frame
+from stepscope.model.table import public_table, texts_at, to_frame
 from stepscope.model.trace import Trace, computed
 
 FLOPS = "flops"
@@ -122,7 +122,7 @@ def kernel_counters(trace: Trace) -> pd.DataFrame:
     names = np.array([*columns.strings, None], dtype=object)
     full, pid = names[columns.name[ranges.events]], names[columns.pid[ranges.events]]
     parent = trace.host_calls["parent"].to_numpy()
-    is_top = parent == NONE
+    is_top, operators = parent == NONE, trace.host_calls["name"]
     values = np.array(list(ranges.values.values())).reshape(len(ranges.values), len(ranges.events))
     counter, row = np.nonzero(~np.isnan(values))
     order = np.lexsort((counter, row))
@@ -132,8 +132,8 @@ def kernel_counters(trace: Trace) -> pd.DataFrame:
         "device": np.array([_number(of) for of in pid.tolist()], dtype=np.int64)[row],
         "kernel": np.array([name and short(name) for name in full.tolist()], dtype=object)[row],
         "full_name": full[row],
-        "operator": _names(trace, ranges.owner)[row],
-        "top_operator": _names(trace, nearest_of(parent, ranges.owner, is_top))[row],
+        "operator": texts_at(operators, ranges.owner)[row],
+        "top_operator": texts_at(operators, nearest_of(parent, ranges.owner, is_top))[row],
         "counter": np.array(list(ranges.values), dtype=object)[counter],
         "value": values[counter, row],
     }
@@ -165,9 +165,3 @@ def operator_counters(trace: Trace) -> pd.DataFrame:
 
 def _number(pid: str | None) -> int:
     return int(pid) if pid is not None and DEVICE_NUMBER.fullmatch(pid) else NONE
-
-
-def _names(trace: Trace, rows: Ints) -> Objects:
-    names = trace.host_calls["name"].cat
-    texts: Objects = np.array([*names.categories, None], dtype=object)
-    return np.asarray(texts[np.append(names.codes.to_numpy(), NONE)[rows]])

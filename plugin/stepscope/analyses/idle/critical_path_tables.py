@@ -24,7 +24,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table import plain_values, public_table, to_frame
+from stepscope.model.table import plain_values, public_table, texts_at, to_frame
 from stepscope.model.trace import Trace, computed
 
 
@@ -302,6 +302,4 @@ def _texts(trace: Trace, events: Ints) -> NDArray[Any]:
 
 def _operators(trace: Trace, rows: Ints) -> NDArray[Any]:
     owner = np.append(links(trace).owner_of_device_event, NONE)[rows]
-    names = trace.host_calls["name"].cat
-    codes = np.append(names.codes.to_numpy(), NONE)[owner]
-    return plain_values(pd.Categorical.from_codes(codes, categories=names.categories))
+    return texts_at(trace.host_calls["name"], owner)
