@@ -1,10 +1,10 @@
 """Times and records the scripts of `zoo/`: `python -m zoo_runs [SCRIPT …] [--missing]`.
 
 Each script runs without a profiler in turns: with all its faults, without each of them, and
-healthy; three turns of each, in an order that is reversed every other time. Each run is a process
-of its own, forked after torch was imported. Then `stepscope record` records the script with all
-faults, and healthy. Results and traces go to `build/zoo/SCRIPT/`; `--record` makes only the traces
-anew.
+healthy; three turns of each (`--turns`), in an order that is reversed every other time. Each run is
+a process of its own, forked after torch was imported. Then `stepscope record` records the script
+with all faults, and healthy. Results and traces go to `build/zoo/SCRIPT/`; `--record` makes only
+the traces anew. `--gpu`: the scripts of `zoo_gpu/`, which need one, to `build/zoo_gpu/`.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from pairs.result import FILE_NAME, half_interval
 from pairs.turns import processor
 
 FOLDER = Path(__file__).with_name("zoo")
-OUT = FOLDER.parents[2] / "build" / "zoo"
-TURN_COUNT = 3
+GPU_FOLDER = Path(__file__).with_name("zoo_gpu")
+BUILD = FOLDER.parents[2] / "build"
 MOST_S = 120
 LAST_LINE = re.compile(r"^steps=(\d+) seconds=([\d.]+) samples=(\d+)$", re.MULTILINE)
 FAULT_MARK = re.compile(r"# fault: (\w+)")
@@ -63,6 +63,8 @@ class ScriptResult(msgspec.Struct, frozen=True, kw_only=True):
     torch: str
     processor: str
     core_count: int
+    device: str = ""
+    """Name of the GPU; empty: without one."""
 
     @property
     def before_ms(self) -> float:
@@ -86,8 +88,14 @@ class ScriptResult(msgspec.Struct, frozen=True, kw_only=True):
 def main(options: argparse.Namespace) -> int:
     """Run the scripts; report the ones that fail."""
     failures = []
-    for name in options.names or script_names():
-        folder = options.out / name
+    scripts = GPU_FOLDER if options.gpu else FOLDER
+    out = options.out or BUILD / scripts.name
+    end = time.monotonic() + 60 * options.minutes
+    for name in options.names or script_names(scripts):
+        folder = out / name
+        if time.monotonic() > end:
+            failures.append(f"{name}: no time left")
+            continue
         if options.missing and (folder / FILE_NAME).exists():
             continue
         begin = time.monotonic()
@@ -95,7 +103,7 @@ def main(options: argparse.Namespace) -> int:
             if options.record:
                 record_both(name, folder)
                 continue
-            result = run_script(name, folder)
+            result = run_script(name, folder, options.turns)
         except Exception as error:  # the others still run
             failures.append(f"{name}: {type(error).__name__}: {error}")
             continue
@@ -114,9 +122,15 @@ def summary(result: ScriptResult) -> str:
     return f"{result.before_ms:.2f} ms; saves {savings}"
 
 
-def script_names() -> tuple[str, ...]:
-    """Returns the names of all scripts."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.py")))
+def script_names(folder: Path = FOLDER) -> tuple[str, ...]:
+    """Returns the names of all scripts of a folder."""
+    return tuple(sorted(path.stem for path in folder.glob("*.py")))
+
+
+def script_path(name: str) -> Path:
+    """Returns the path of a script, by its name."""
+    on_gpu = GPU_FOLDER / f"{name}.py"
+    return on_gpu if on_gpu.exists() else FOLDER / f"{name}.py"
 
 
 def read_script(name: str) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
@@ -125,7 +139,7 @@ def read_script(name: str) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
     Raises:
         ValueError: a fault has no line, or a line names no fault.
     """
-    text = (FOLDER / f"{name}.py").read_text()
+    text = script_path(name).read_text()
     values = [
         ast.literal_eval(node.value)
         for node in ast.parse(text).body
@@ -146,7 +160,7 @@ def read_script(name: str) -> tuple[dict[str, str], dict[str, tuple[int, ...]]]:
     return faults, {fault: tuple(numbers) for fault, numbers in lines.items()}
 
 
-def run_script(name: str, folder: Path) -> ScriptResult:
+def run_script(name: str, folder: Path, turn_count: int) -> ScriptResult:
     """Runs a script in turns and records it; writes the result into its folder.
 
     Raises:
@@ -159,7 +173,7 @@ def run_script(name: str, folder: Path) -> ScriptResult:
     variants |= {fault: tuple(other for other in faults if other != fault) for fault in faults}
     variants["*"] = ()
     turns: dict[str, list[Turn]] = {variant: [] for variant in variants}
-    for number in range(TURN_COUNT):
+    for number in range(turn_count):
         for variant in list(variants)[:: -1 if number % 2 else 1]:
             turns[variant].append(run_once(name, variants[variant], folder / "log.txt"))
     record_both(name, folder)
@@ -171,9 +185,16 @@ def run_script(name: str, folder: Path) -> ScriptResult:
         torch=str(torch.__version__),
         processor=processor(),
         core_count=os.cpu_count() or 0,
+        device=device_name() if script_path(name).parent == GPU_FOLDER else "",
     )
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(result)))
     return result
+
+
+def device_name() -> str:
+    """Returns the GPU's name by its driver: torch would open the device, which a fork cannot."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
 
 
 def record_both(name: str, folder: Path) -> None:
@@ -225,8 +246,9 @@ def run_forked(name: str, faults: Sequence[str], log: Path) -> None:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        sys.argv = [str(FOLDER / f"{name}.py"), *faults]
-        sys.path[0] = str(FOLDER)
+        script = script_path(name)
+        sys.argv = [str(script), *faults]
+        sys.path[0] = str(script.parent)
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             runpy.run_path(sys.argv[0], run_name="__main__")
@@ -247,7 +269,7 @@ def record(name: str, faults: Sequence[str], folder: Path) -> None:
     Raises:
         RuntimeError: it failed, or nothing was recorded.
     """
-    script = [sys.executable, str(FOLDER / f"{name}.py"), *faults]
+    script = [sys.executable, str(script_path(name)), *faults]
     command = [sys.executable, "-m", "stepscope", "record", "--log-dir", str(folder), "--", *script]
     with tempfile.TemporaryDirectory() as working:
         done = subprocess.run(  # noqa: S603 (a script of this folder)
@@ -277,7 +299,12 @@ def parse_options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="SCRIPT", help="default: all")
-    parser.add_argument("--out", type=Path, default=OUT, metavar="DIR")
+    parser.add_argument("--gpu", action="store_true", help="the scripts of zoo_gpu/")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: build/zoo, build/zoo_gpu")
+    parser.add_argument("--turns", type=int, default=3, help="of each variant (default: 3)")
+    parser.add_argument(
+        "--minutes", type=float, default=1e3, help="start no script after this time"
+    )
     parser.add_argument("--missing", action="store_true", help="only scripts without a result")
     parser.add_argument("--record", action="store_true", help="only record, without turns")
     return parser.parse_args()
