@@ -3,8 +3,8 @@
 `eager` calls each operator, so its trace has the operator of every kernel. `captured` records the
 capture of the graph, and then its replays: there the host makes one call a step, and the operators
 are only in the capture. `replayed` is a trace of replays alone, as a server's profiler records
-them; the capture is the one of `captured`. `several` captures a graph for each of three batch sizes,
-with almost equal kernels, and replays them in turn.
+them; the capture is the one of `captured`. `several` captures a graph for each of three batch
+sizes, with almost equal kernels, and replays them in turn.
 """
 
 # torch does not annotate Stream().
