@@ -426,3 +426,25 @@ def test_categories_of_recordings_are_joined() -> None:
     names = stepscope.table(stepscope.load(ROOT / "sample_logs/ranks/balanced"), "host-calls")
     assert names["name"].dtype == "category"
     assert set(names["worker"]) == {"rank0", "rank1"}
+
+
+def test_tables_are_the_same_where_memory_is_short_and_frames_stay(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ample, short = tmp_path / "ample", tmp_path / "short"
+    assert run(log, "--all", "--output", ample).exit_code == 1, "some tables are withheld"
+    monkeypatch.setattr(table_export, "MOST_BYTES", 0)
+    run(log, "--all", "--output", short)
+    assert {path.name: path.read_bytes() for path in short.iterdir()} == {
+        path.name: path.read_bytes() for path in ample.iterdir()
+    }
+
+
+def test_released_results_leave_the_frames() -> None:
+    loaded = stepscope.load(ROOT / "sample_logs" / "batch_size" / "batch_128")
+    trace = loaded.workers[0]
+    stepscope.table(loaded, "operators")
+    calls, before = trace.host_calls, len(trace.results)
+    trace.release_results()
+    assert trace.host_calls is calls
+    assert len(trace.results) < before

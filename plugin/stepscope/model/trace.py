@@ -66,6 +66,11 @@ class Trace:
     results: dict[str, Any] = field(default_factory=dict, repr=False)
     """Cached results, by the function's name; they may be released at any time."""
 
+    def release_results(self) -> None:
+        """Drop cached results except the frames, which all analyses need."""
+        for key in [key for key in self.results if not key.startswith(f"{__name__}.")]:
+            self.results.pop(key, None)
+
     @property
     def columns(self) -> EventColumns:
         """All events of the file."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from stepscope._version import __version__
-from stepscope.base import formatting
+from stepscope.base import formatting, host_limits
 from stepscope.base.errors import MissingDataError, UnreadableError, as_unreadable
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import AnyTable, RunTable
@@ -35,6 +35,10 @@ LEADING: Schema = (
     Column("rank", "Int64", "id", "The worker's rank (`distributedInfo`); missing if unknown."),
 )
 """Columns that identify a trace, unless the table has them itself."""
+MOST_BYTES = 600 << 20
+"""Resident memory; half a gigabyte of trace and its frames take less."""
+MOST_BYTES = 600 * 2**20
+"""Resident memory from which on results are released."""
 MOST_SENT_BYTES = 2**30
 """Most bytes of one trace's rows of a table from another machine."""
 MOST_EXACT = 2.0**53
@@ -165,8 +169,17 @@ def _stacked(parts: Sequence[pd.Series]) -> Any:  # noqa: ANN401
 
 
 def tabulate(trace: Trace, request: Request) -> dict[str, TableResult]:
-    """Write a trace's rows of each table; a table that it cannot have does not stop the others."""
-    return {name: _table_result(trace, name, request) for name in request.tables}
+    """Write a trace's rows of each table; a table that it cannot have does not stop the others.
+
+    Results that the trace caches are released when the process has grown beyond `MOST_BYTES`.
+    """
+    results = {}
+    for name in request.tables:
+        results[name] = _table_result(trace, name, request)
+        if host_limits.resident_bytes() > MOST_BYTES:
+            trace.release_results()
+            host_limits.release_freed_memory()
+    return results
 
 
 def _table_result(trace: Trace, name: str, request: Request) -> TableResult:
