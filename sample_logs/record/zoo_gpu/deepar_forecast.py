@@ -17,7 +17,7 @@ on = set(sys.argv[1:])
 
 GPU = torch.cuda.is_available()
 device = torch.device("cuda" if GPU else "cpu")
-BATCH, CONTEXT, HORIZON, HIDDEN = (1024, 168, 72, 256) if GPU else (4, 12, 6, 16)
+BATCH, CONTEXT, HORIZON, HIDDEN = (512, 168, 96, 256) if GPU else (4, 12, 6, 16)
 SERIES, HOURS = (370, 8760 * 2) if GPU else (8, 400)
 SECONDS, WARMUP, MIN_STEPS = 1.0, 10, 30
 LENGTH = CONTEXT + HORIZON
