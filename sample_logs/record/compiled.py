@@ -67,10 +67,12 @@ def record(
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     rows = torch.rand(BATCH, WIDTH, device=device)
     for _ in range(GRAPH_WARM_UP):
+        torch.compiler.cudagraph_mark_step_begin()
         forward(rows).square().mean().backward()
     with recorded(run, device, PLAN) as profiler:
         for _ in range(PLAN.steps):
             optimizer.zero_grad()
+            torch.compiler.cudagraph_mark_step_begin()
             forward(rows).square().mean().backward()
             optimizer.step()
             profiler.step()

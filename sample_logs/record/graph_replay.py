@@ -1,10 +1,9 @@
 """Decoding with a CUDA graph, and the same step without one: for a GPU.
 
-`eager` calls each operator, so its trace has the operator of every kernel. `captured` records the
-capture of the graph, and then its replays: there the host makes one call a step, and the operators
-are only in the capture. `replayed` is a trace of replays alone, as a server's profiler records
-them; the capture is the one of `captured`. `several` captures a graph for each of three batch
-sizes, with almost equal kernels, and replays them in turn.
+`eager` calls each operator, so its trace has the operator of every kernel. `replayed` has two
+spans: the capture of the graph with some replays, and replays alone, as a server's profiler records
+them. There the host makes one call a step, and the operators are only in the capture. `several`
+captures a graph for each of three batch sizes, with almost equal kernels, and replays them in turn.
 """
 
 # torch does not annotate Stream().
@@ -152,12 +151,12 @@ def record_eager(run: Path, device: torch.device) -> None:
             profiler.step()
 
 
-def record_graph(captured: Path, replayed: Path, device: torch.device) -> None:
+def record_graph(run: Path, device: torch.device) -> None:
     """Records the capture and some replays, and then replays alone."""
     decoding = Decoding(device)
     with torch.inference_mode():
         decoding.warmed()
-        with recorded(captured, device, CAPTURE_PLAN) as profiler:
+        with recorded(run, device, CAPTURE_PLAN) as profiler:
             decoding.step()
             profiler.step()
             graph = decoding.captured()
@@ -166,7 +165,7 @@ def record_graph(captured: Path, replayed: Path, device: torch.device) -> None:
                 graph.replay()
                 finish(device)
                 profiler.step()
-        with recorded(replayed, device, PLAN) as profiler:
+        with recorded(run, device, PLAN, is_next_span=True) as profiler:
             for _ in range(PLAN.steps):
                 graph.replay()
                 finish(device)
@@ -194,7 +193,7 @@ def main(where: Target) -> None:
     """Records the runs."""
     record_eager(where.run("eager"), where.device)
     if where.device.type == "cuda":
-        record_graph(where.run("captured"), where.run("replayed"), where.device)
+        record_graph(where.run("replayed"), where.device)
         record_several(where.run("several"), where.device)
 
 

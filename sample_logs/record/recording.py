@@ -89,13 +89,15 @@ def recorded(
     plan: Plan,
     worker: str = "trainer",
     then: Callable[[profile], None] | None = None,
+    *,
+    is_next_span: bool = False,
 ) -> Iterator[profile]:
-    """Profiles a loop into `run`, and replaces the earlier traces of `worker`.
+    """Profiles a loop into `run`; unless it is the next span, replaces the earlier traces of `worker`.
 
     After each written span, `then` is called with the profiler.
     """
     run.mkdir(parents=True, exist_ok=True)
-    for earlier in run.glob(f"{worker}.{TRACE_PATTERN}"):
+    for earlier in () if is_next_span else run.glob(f"{worker}.{TRACE_PATTERN}"):
         earlier.unlink()
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":

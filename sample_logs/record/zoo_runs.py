@@ -106,6 +106,7 @@ def main(options: argparse.Namespace) -> int:
             result = run_script(name, folder, options.turns)
         except Exception as error:  # the others still run
             failures.append(f"{name}: {type(error).__name__}: {error}")
+            report(failures[-1])
             continue
         report(f"{name} ({time.monotonic() - begin:.0f} s): {summary(result)}")
     for failure in failures:
@@ -176,7 +177,6 @@ def run_script(name: str, folder: Path, turn_count: int) -> ScriptResult:
     for number in range(turn_count):
         for variant in list(variants)[:: -1 if number % 2 else 1]:
             turns[variant].append(run_once(name, variants[variant], folder / "log.txt"))
-    record_both(name, folder)
     result = ScriptResult(
         script=name,
         faults=faults,
@@ -188,6 +188,7 @@ def run_script(name: str, folder: Path, turn_count: int) -> ScriptResult:
         device=device_name() if script_path(name).parent == GPU_FOLDER else "",
     )
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(result)))
+    record_both(name, folder)
     return result
 
 
