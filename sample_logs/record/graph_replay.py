@@ -28,6 +28,7 @@ WORDS = 4_096
 PLAN = Plan(active=6, stacks=True, modules=True)
 CAPTURE_PLAN = Plan(wait=0, warmup=1, active=7, stacks=True, modules=True)
 """Its first recorded step captures the graph."""
+REPLAY_PLAN = Plan(active=6, stacks=True, modules=True, is_next_span=True)
 SEVERAL_PLAN = Plan(wait=0, warmup=1, active=10)
 
 
@@ -165,7 +166,7 @@ def record_graph(run: Path, device: torch.device) -> None:
                 graph.replay()
                 finish(device)
                 profiler.step()
-        with recorded(run, device, PLAN, is_next_span=True) as profiler:
+        with recorded(run, device, REPLAY_PLAN) as profiler:
             for _ in range(PLAN.steps):
                 graph.replay()
                 finish(device)

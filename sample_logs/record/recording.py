@@ -36,6 +36,8 @@ class Plan:
     """With stacks: whether the event of each operator holds its stack, as `export_stacks` needs."""
     modules: bool = False
     memory: bool = False
+    is_next_span: bool = False
+    """Whether the run's earlier traces stay."""
     settings: Mapping[str, Mapping[str, Any]] | None = None
     """Settings of the loop that the trace handler may not detect."""
 
@@ -89,15 +91,13 @@ def recorded(
     plan: Plan,
     worker: str = "trainer",
     then: Callable[[profile], None] | None = None,
-    *,
-    is_next_span: bool = False,
 ) -> Iterator[profile]:
-    """Profiles a loop into `run`; unless it is the next span, replaces the earlier traces of `worker`.
+    """Profiles a loop into `run`; the earlier traces of `worker` are replaced.
 
     After each written span, `then` is called with the profiler.
     """
     run.mkdir(parents=True, exist_ok=True)
-    for earlier in () if is_next_span else run.glob(f"{worker}.{TRACE_PATTERN}"):
+    for earlier in () if plan.is_next_span else run.glob(f"{worker}.{TRACE_PATTERN}"):
         earlier.unlink()
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
