@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from loading import trace_of
+from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import Window, window
 from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model import intervals
 
 STEP = ["user_annotation", "ProfilerStep#1", 100, 50]
 NEXT = ["user_annotation", "ProfilerStep#2", 160, 40]
@@ -37,7 +39,13 @@ def test_the_window_is_of_the_best_that_there_is(
     found = window(trace_of([first, *rows]))
     *times_us, count = expected_us
     start, end, device_end = ((time - 1) * 1000 for time in times_us)
-    assert found == Window(start_ns=start, end_ns=end, device_end_ns=device_end, step_count=count)
+    assert found == Window(
+        start_ns=start,
+        end_ns=end,
+        device_start_ns=start,
+        device_end_ns=device_end,
+        step_count=count,
+    )
 
 
 def test_a_trace_of_nothing_that_counts_has_an_empty_window() -> None:
@@ -89,3 +97,32 @@ def test_steps_sum_to_the_window_which_is_the_whole_of_shares() -> None:
         assert step_breakdown(trace).duration_ns.tolist() == [us * 1000 for us in steps_us]
         assert window(trace).reference_ns == window(trace).duration_ns == sum(steps_us) * 1000
         assert step_breakdown(trace).mean_ns == window(trace).per_step(window(trace).duration_ns)
+
+
+def test_the_backlog_of_steps_before_the_trace_belongs_to_no_step() -> None:
+    earlier = [
+        ["kernel", "gemm", -80, 100, {"correlation": 900}],  # its launch was not recorded
+        ["cuda_runtime", "cudaLaunchKernel", -10, 2, {"correlation": 901}],
+        ["kernel", "gemm", 20, 100, {"correlation": 901}],
+    ]
+    trace = trace_of([*earlier, *launched(0, (120, 100)), *launched(1, (220, 100))])
+    found, steps = window(trace), step_breakdown(trace)
+    origin_ns = found.start_ns
+    assert found.device_start_ns - origin_ns == 120_000
+    assert found.duration_ns == 200_000
+    assert steps.duration_ns.tolist() == [100_000, 100_000]
+    assert steps.start_ns.tolist() == [origin_ns + 120_000, origin_ns + 220_000]
+    assert intervals.duration_ns(all_busy(trace)) == 200_000
+
+
+def test_work_of_a_stream_that_the_steps_do_not_use_is_no_backlog() -> None:
+    other = ["kernel", "broadcast", -50, 500, {"correlation": 900, "stream": 20}]
+    trace = trace_of([other, *launched(0, (20, 50)), *launched(1, (120, 50))])
+    assert window(trace).duration_ns == 200_000
+
+
+def test_the_work_of_a_step_on_its_stream_ends_the_backlog() -> None:
+    lasting = ["kernel", "gemm", -50, 90, {"correlation": 900}]
+    trace = trace_of([lasting, *launched(0, (20, 50)), *launched(1, (120, 50))])
+    found = window(trace)
+    assert found.device_start_ns - found.start_ns == 20_000

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from stepscope.advice.example_times import example_times
 from stepscope.advice.rule_finding import RuleFinding
 from stepscope.analyses.core.window import Window, complete_steps, window
@@ -188,10 +186,8 @@ def _takers(
 
 def _steps(trace: Trace, times: Intervals) -> str:
     """Return the numbers of the steps that contain some of the times: `3-9, 12`."""
-    steps = complete_steps(trace).steps
-    starts = steps["start_ns"].to_numpy()
-    if not len(starts):
+    complete = complete_steps(trace)
+    if not len(complete):
         return ""
-    ends = np.append(starts[1:], window(trace).device_end_ns)
-    is_covered = intervals.covered_ns(times, starts, ends) > 0
-    return number_ranges(steps["number"].to_numpy()[is_covered].tolist())
+    is_covered = intervals.covered_ns(times, complete.start_ns, complete.end_ns) > 0
+    return number_ranges(complete.steps["number"].to_numpy()[is_covered].tolist())

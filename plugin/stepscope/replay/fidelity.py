@@ -52,7 +52,7 @@ def step_errors(trace: Trace) -> Floats:
     if not len(points):
         return np.zeros(len(ends))
     last = np.searchsorted(recorded, ends, side="right") - 1
-    elapsed_ns = np.maximum(1, recorded[last] - span.start_ns)
+    elapsed_ns = np.maximum(1, recorded[last] - span.device_start_ns)
     return np.asarray((simulated[last] - recorded[last]) / elapsed_ns)
 
 

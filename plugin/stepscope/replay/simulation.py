@@ -44,7 +44,7 @@ class Simulation:
     points: Ints
     """The points in the window."""
     earlier: Ints
-    """Edges to points up to the window's start, which keep their recorded weights."""
+    """Edges to points up to the start of the window's device work, which keep their weights."""
     reaching: Ints
     """Work that begins before the first step and ends in it: changes shorten only the part in it.
 
@@ -53,10 +53,10 @@ class Simulation:
     outside_ns: Ints
     """The other part of each."""
     begin_ns: int
-    """The window's start."""
+    """The start of the window's device work."""
     step_count: int
     recorded_ns: int
-    """Recorded time from the window's start to the end of its work on host and devices."""
+    """Recorded time from there to the end of the window's work on host and devices."""
     simulated_ns: int
     costs: Costs = field(default_factory=dict)
     """Cost of recording that the weights do not contain."""
@@ -160,22 +160,22 @@ def replay_error(trace: Trace) -> float:
 def _unchanged(trace: Trace) -> Simulation:
     """Return the replay without changes, which has the recorded times."""
     span, graph = window(trace), replay_graph(trace)
-    inside = (graph.time_ns >= span.start_ns) & (graph.time_ns <= span.device_end_ns)
+    inside = (graph.time_ns >= span.device_start_ns) & (graph.time_ns <= span.device_end_ns)
     points = np.flatnonzero(inside & is_end(graph))
-    recorded_ns = _extent_ns(graph.time_ns[points], span.start_ns)
+    recorded_ns = _extent_ns(graph.time_ns[points], span.device_start_ns)
     ends_ns, is_work = graph.time_ns[graph.target], np.isin(graph.edge, (Edge.HOST, Edge.RUNS))
     begins_ns = ends_ns - graph.weight_ns
-    reaches = is_work & (begins_ns < span.start_ns) & (ends_ns > span.start_ns)
+    reaches = is_work & (begins_ns < span.device_start_ns) & (ends_ns > span.device_start_ns)
     reaching = np.flatnonzero(reaches & span.has_steps)
     return Simulation(
         graph=graph,
         weight_ns=graph.weight_ns,
         time_ns=graph.time_ns,
         points=points,
-        earlier=np.flatnonzero(ends_ns <= span.start_ns),
+        earlier=np.flatnonzero(ends_ns <= span.device_start_ns),
         reaching=reaching,
-        outside_ns=span.start_ns - begins_ns[reaching],
-        begin_ns=span.start_ns,
+        outside_ns=span.device_start_ns - begins_ns[reaching],
+        begin_ns=span.device_start_ns,
         step_count=span.step_count,
         recorded_ns=recorded_ns,
         simulated_ns=recorded_ns,

@@ -49,8 +49,8 @@ def check(trace: Trace, options: Options) -> Results:
     calls, span = trace.runtime_calls, window(trace)
     begins = calls["start_ns"].to_numpy()
     rows = np.flatnonzero(name_mask(calls["name"], trace.dialect.allocator_call.search))
-    rows = rows[(begins[rows] >= span.start_ns) & (begins[rows] < span.device_end_ns)]
-    times = intervals.clip(frame_times.times(calls, rows), span.start_ns, span.device_end_ns)
+    rows = rows[(begins[rows] >= span.device_start_ns) & (begins[rows] < span.device_end_ns)]
+    times = intervals.clip(frame_times.times(calls, rows), span.device_start_ns, span.device_end_ns)
     host_ns = intervals.duration_ns(times)
     is_costly = phrases.fraction_of_window(trace, host_ns) >= options.least_share
     if is_costly and _are_many(trace, begins[rows], options):

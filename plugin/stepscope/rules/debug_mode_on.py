@@ -153,7 +153,7 @@ def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Interv
         intervals.intersection(ledger.gaps, host),
     )
     work = exclusive_device_time(trace, launched_work(trace, chain).events)
-    return idle, intervals.clip(work, window(trace).start_ns, window(trace).device_end_ns)
+    return idle, intervals.clip(work, window(trace).device_start_ns, window(trace).device_end_ns)
 
 
 def _tools(trace: Trace) -> dict[str, Rows]:

@@ -73,7 +73,7 @@ def _exposed(trace: Trace, device: DeviceActivity, copies: HostCopies) -> Interv
     span = window(trace)
     exposed = intervals.difference(copies.on_device, device.computation)
     exposed = intervals.difference(exposed, data_loading(trace).times)
-    return intervals.clip(exposed, span.start_ns, span.device_end_ns)
+    return intervals.clip(exposed, span.device_start_ns, span.device_end_ns)
 
 
 def _waited_for(trace: Trace) -> Intervals:

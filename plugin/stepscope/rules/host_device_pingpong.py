@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Results:
     steps = np.unique(step_of(trace, pairs.to_host.call_start_ns[pairs.out]))
     if len(steps) < options.least_steps and number < options.least_pairs:
         return
-    times = intervals.clip(pairs.times, span.start_ns, span.device_end_ns)
+    times = intervals.clip(pairs.times, span.device_start_ns, span.device_end_ns)
     lost = intervals.difference(times, device.busy)
     copying = exclusive_device_time(trace, np.concatenate((pairs.out_rows, pairs.back_rows)))
     lost_ns, copying_ns = intervals.duration_ns(lost), intervals.duration_ns(copying)

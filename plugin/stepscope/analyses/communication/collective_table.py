@@ -108,7 +108,7 @@ def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, Floats]:
 
 def _window_share(trace: Trace, timed: pd.DataFrame, group: Ints, count: int) -> Floats:
     whole = window(trace)
-    times = np.array([[whole.start_ns, whole.device_end_ns]], dtype=np.int64)
+    times = np.array([[whole.device_start_ns, whole.device_end_ns]], dtype=np.int64)
     start = timed["start_ns"].to_numpy()
     end = start + timed["duration_ns"].to_numpy().astype(np.int64)
     return statistics.sums(intervals.covered_ns(times, start, end), group, count) / max(

@@ -198,8 +198,10 @@ def _totals(trace: Trace) -> RankTotals:
     span, steps, main = window(trace), step_breakdown(trace), main_device(trace)
     times = computing_times(trace)
     device = HOST if main is None else main.device
-    worked = intervals.clip(times.get(device, times[HOST]), span.start_ns, span.device_end_ns)
-    sent = exposure(trace, span.start_ns, span.device_end_ns)
+    worked = intervals.clip(
+        times.get(device, times[HOST]), span.device_start_ns, span.device_end_ns
+    )
+    sent = exposure(trace, span.device_start_ns, span.device_end_ns)
     count, operators = max(1, span.step_count), _operators(trace)
     busy_ns = intervals.duration_ns(main.busy) if main is not None else np.nan
     return RankTotals(
@@ -219,7 +221,7 @@ def _totals(trace: Trace) -> RankTotals:
 
 def _kernel_count(trace: Trace) -> int:
     span, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
-    return int(((start_ns >= span.start_ns) & (start_ns < span.device_end_ns)).sum())
+    return int(((start_ns >= span.device_start_ns) & (start_ns < span.device_end_ns)).sum())
 
 
 def _operators(trace: Trace) -> Ints:

@@ -44,10 +44,12 @@ TIME_SETS = ("busy", "kernels", "computation", "communication", "copies", "memor
 
 @computed
 def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
-    """Return every device's work in the window (`Window.start_ns` to `device_end_ns`)."""
+    """Return every device's work in the window (`Window.device_start_ns` to `device_end_ns`)."""
     span = window(trace)
     activities = whole_activity(trace)
-    return tuple(activity.clipped(span.start_ns, span.device_end_ns) for activity in activities)
+    return tuple(
+        activity.clipped(span.device_start_ns, span.device_end_ns) for activity in activities
+    )
 
 
 @computed

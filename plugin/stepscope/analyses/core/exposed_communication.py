@@ -129,4 +129,4 @@ def _running(trace: Trace, selected: Mask) -> tuple[Intervals, Intervals]:
 
 def _clipped(trace: Trace, times: Intervals) -> Intervals:
     span = window(trace)
-    return intervals.clip(times, span.start_ns, span.device_end_ns)
+    return intervals.clip(times, span.device_start_ns, span.device_end_ns)

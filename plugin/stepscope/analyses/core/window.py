@@ -4,6 +4,9 @@ Steps follow one another without gaps: a step begins at its `ProfilerStep#N`, or
 work of the step before ends, and ends where the next begins; what the profiler does in between
 belongs to the step that ends. So they sum to the window, and the mean step is the window over the
 number of steps: the one whole of all fractions, and of all times per step.
+
+Where the host runs ahead, the device still computes earlier steps, which were not recorded, when
+the first recorded step begins on the host. That backlog belongs to no recorded step.
 """
 
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from stepscope.analyses.core.links import links
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
 
+NEVER_NS = np.iinfo(np.int64).max
 CUT_BELOW = 0.8
 """torch-tb-profiler (`event_parser.py`): a last step with less than this fraction of the device
 events of the step before was not recorded to its end."""
@@ -30,7 +34,8 @@ class CompleteSteps:
     """End of the device work launched in each step; the host's end where that is later. Where no
     launch is known, the last step's is the end of all device work."""
     start_ns: Ints
-    """Start of each step, after the device work of the step before."""
+    """Start of each step, after the device work of the step before; of the first, after the
+    backlog of the steps before the trace."""
     end_ns: Ints
     """End of each step: the start of the next, or the end of the last one's device work."""
 
@@ -52,8 +57,9 @@ def complete_steps(trace: Trace) -> CompleteSteps:
         work_end[-1] = trace.device_events["end_ns"].max()
     count = _complete_count(work_count)
     work_end_ns = np.maximum(end, work_end)[:count]
-    until = np.maximum.accumulate(work_end_ns)
-    start_ns = np.maximum(start[:count], np.concatenate((start[:1], until[:-1])))
+    backlog_end_ns = max(int(start[0]), _backlog_end_ns(trace, int(start[0])))
+    until = np.maximum.accumulate(np.append(backlog_end_ns, work_end_ns))
+    start_ns = np.maximum(start[:count], until[:-1])
     return CompleteSteps(
         steps=steps.iloc[:count],
         work_end_ns=work_end_ns,
@@ -76,6 +82,29 @@ def _device_work(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     return last, np.bincount(step, minlength=len(start))
 
 
+def _backlog_end_ns(trace: Trace, start_ns: int) -> int:
+    """Return the end of the device work that was launched before the first step.
+
+    Such work begins before that of the steps on its stream, and its launches come before the first
+    step or were not recorded.
+    """
+    device = trace.device_events
+    launch = links(trace).call_of_device_event
+    is_linked = launch >= 0
+    if not is_linked.any():
+        return start_ns
+    launch_ns = np.full(len(device), start_ns - 1)
+    launch_ns[is_linked] = trace.runtime_calls["start_ns"].to_numpy()[launch[is_linked]]
+    is_in_steps = launch_ns >= start_ns
+    stream = device.groupby(["device", "stream"]).ngroup().to_numpy()
+    begins_ns, ends_ns = (device[name].to_numpy() for name in ("start_ns", "end_ns"))
+    first_ns = np.full(int(stream.max(initial=0)) + 1, NEVER_NS)
+    np.minimum.at(first_ns, stream[is_in_steps], begins_ns[is_in_steps])
+    first_ns = first_ns[stream]
+    is_backlog = ~is_in_steps & (begins_ns < first_ns) & (first_ns < NEVER_NS)
+    return int(np.minimum(ends_ns, first_ns)[is_backlog].max(initial=start_ns))
+
+
 def _complete_count(work_count: Ints) -> int:
     if not work_count.any():
         return len(work_count)
@@ -87,10 +116,12 @@ def _complete_count(work_count: Ints) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """`[start_ns, end_ns)` on the host; the device's part ends at `device_end_ns`."""
+    """`[start_ns, end_ns)` on the host, `[device_start_ns, device_end_ns)` on the device."""
 
     start_ns: int
     end_ns: int
+    device_start_ns: int
+    """The start of the steps' device work: `start_ns`, or the end of the backlog."""
     device_end_ns: int
     """The end of the steps' device work, at least `end_ns`."""
     step_count: int
@@ -103,8 +134,8 @@ class Window:
 
     @property
     def duration_ns(self) -> int:
-        """Duration with the device's last work; with steps, the sum of their durations."""
-        return self.device_end_ns - self.start_ns
+        """Duration to the device's last work; with steps, the sum of their durations."""
+        return self.device_end_ns - self.device_start_ns
 
     @property
     def host_duration_ns(self) -> int:
@@ -125,24 +156,30 @@ class Window:
 def window(trace: Trace) -> Window:
     """Return the window: from the first step's start to the end of the last complete step.
 
-    Its device's part ends with the device work that the steps launched. Without steps, from the
+    Its device's part begins after the backlog, and ends with the device work that the steps
+    launched. Without steps, from the
     device's first to its last event, as Nsight's `gpu_gaps`; without a device, the extent of the
     operators, else of all calls.
     """
     complete = complete_steps(trace)
     if len(complete):
         return Window(
-            start_ns=int(complete.start_ns[0]),
+            start_ns=int(complete.steps["start_ns"].iloc[0]),
             end_ns=int(complete.steps["end_ns"].max()),
+            device_start_ns=int(complete.start_ns[0]),
             device_end_ns=int(complete.end_ns[-1]),
             step_count=len(complete),
         )
     frame = next(filter(len, _extents(trace)), None)
     if frame is None:
-        return Window(start_ns=0, end_ns=0, device_end_ns=0, step_count=0)
-    end_ns = int(frame["end_ns"].max())
+        return Window(start_ns=0, end_ns=0, device_start_ns=0, device_end_ns=0, step_count=0)
+    start_ns, end_ns = int(frame["start_ns"].min()), int(frame["end_ns"].max())
     return Window(
-        start_ns=int(frame["start_ns"].min()), end_ns=end_ns, device_end_ns=end_ns, step_count=0
+        start_ns=start_ns,
+        end_ns=end_ns,
+        device_start_ns=start_ns,
+        device_end_ns=end_ns,
+        step_count=0,
     )
 
 

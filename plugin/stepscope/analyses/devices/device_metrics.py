@@ -78,7 +78,7 @@ def stepped_span(trace: Trace) -> tuple[int, int]:
     """
     steps = step_breakdown(trace)
     if not len(steps.start_ns):
-        return window(trace).start_ns, window(trace).device_end_ns
+        return window(trace).device_start_ns, window(trace).device_end_ns
     return int(steps.start_ns[0]), int((steps.start_ns + steps.duration_ns).max())
 
 

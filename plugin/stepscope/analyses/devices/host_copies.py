@@ -77,7 +77,7 @@ def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: f
     amount = copies["bytes"].fillna(0).to_numpy()
     is_selected = (copies["direction"] == direction).to_numpy() & (amount >= least_bytes)
     is_selected &= (copies["device"] == device.device).to_numpy()
-    is_selected &= (copies["end_ns"] > span.start_ns).to_numpy()
+    is_selected &= (copies["end_ns"] > span.device_start_ns).to_numpy()
     is_selected &= (copies["start_ns"] < span.device_end_ns).to_numpy()
     selected = copies[is_selected]
     rows = rows_of_keys(selected["event"].to_numpy(), trace.device_events["event"].to_numpy())

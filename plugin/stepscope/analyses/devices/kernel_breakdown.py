@@ -185,7 +185,7 @@ def _steps(trace: Trace) -> list[_Span]:
 def _rows(trace: Trace, device: DeviceActivity, steps: list[_Span]) -> Iterator[dict[str, object]]:
     of_window, busy = window(trace), device.busy
     extent = (int(busy[0, 0]), int(busy[-1, 1])) if len(busy) else (0, 0)
-    spans = [_Span("window", of_window.start_ns, of_window.device_end_ns)]
+    spans = [_Span("window", of_window.device_start_ns, of_window.device_end_ns)]
     spans += [_Span("device", *extent), *steps]
     times = _times(device)
     start, end = (np.array(borders) for borders in zip(*(span[1:] for span in spans), strict=True))

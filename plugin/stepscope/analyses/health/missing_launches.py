@@ -28,6 +28,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         return
     earlier = _launched_before(trace, launch, missing)
     lost = missing[~np.isin(missing, earlier)]
+    earlier = _in_window(trace, earlier)
     if len(earlier):
         yield _before(trace, earlier)
     if len(lost):
@@ -43,9 +44,16 @@ def _launched_before(trace: Trace, launch: Ints, missing: Ints) -> Ints:
     return np.asarray(missing[has_number & (missing < linked[0])])
 
 
+def _in_window(trace: Trace, rows: Ints) -> Ints:
+    """Return the events that end in the window: with steps, the backlog comes before it."""
+    return rows[trace.device_events["end_ns"].to_numpy()[rows] > window(trace).device_start_ns]
+
+
 def _before(trace: Trace, rows: Ints) -> HealthItem:
     frame, span = trace.device_events, window(trace)
-    inside = intervals.clip(frame_times.times(frame, rows), span.start_ns, span.device_end_ns)
+    inside = intervals.clip(
+        frame_times.times(frame, rows), span.device_start_ns, span.device_end_ns
+    )
     busy_ns = intervals.duration_ns(inside)
     strange = busy_ns / max(1, span.reference_ns)
     return HealthItem(

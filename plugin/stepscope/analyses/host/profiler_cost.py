@@ -44,11 +44,13 @@ def profiler_cost(trace: Trace) -> ProfilerCost:
     span = window(trace)
     overhead_ns: dict[str, int] = {}
     for name in frame:
-        clipped = intervals.clip(frame[name], span.start_ns, span.device_end_ns)
+        clipped = intervals.clip(frame[name], span.device_start_ns, span.device_end_ns)
         overhead_ns[name] = intervals.duration_ns(clipped)
     operators = int(trace.host_calls["is_operator"].sum())
     python_calls = len(trace.source.rows(Kind.PYTHON_CALL))
-    overhead = intervals.clip(intervals.merged(*frame.values()), span.start_ns, span.device_end_ns)
+    overhead = intervals.clip(
+        intervals.merged(*frame.values()), span.device_start_ns, span.device_end_ns
+    )
     return ProfilerCost(
         overhead=overhead,
         overhead_ns=dict(sorted(overhead_ns.items(), key=lambda item: -item[1])),

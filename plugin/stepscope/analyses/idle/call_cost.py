@@ -57,7 +57,9 @@ def call_cost(trace: Trace, host: Intervals, events: Ints) -> CallCost:
     if device is None:
         return CallCost(host=host, idle=host, work=EMPTY)
     late = idle_ledger(trace)[device.device].host_late
-    work = intervals.clip(exclusive_device_time(trace, events), span.start_ns, span.device_end_ns)
+    work = intervals.clip(
+        exclusive_device_time(trace, events), span.device_start_ns, span.device_end_ns
+    )
     return CallCost(host=host, idle=intervals.intersection(late, host), work=work)
 
 

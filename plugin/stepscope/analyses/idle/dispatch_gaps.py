@@ -119,7 +119,7 @@ def short_kernels(trace: Trace, device: DeviceActivity, under_ns: float) -> Shor
     """Return a device's kernels shorter than `under_ns`, and those that could be fused."""
     events, span = trace.device_events, window(trace)
     start = events["start_ns"].to_numpy()[device.rows]
-    rows = device.rows[(start >= span.start_ns) & (start < span.device_end_ns)]
+    rows = device.rows[(start >= span.device_start_ns) & (start < span.device_end_ns)]
     stream = events["stream"].to_numpy()[rows]
     order = np.argsort(stream, kind="stable")
     rows, stream = rows[order], stream[order]

@@ -167,7 +167,7 @@ def _streams(
         yield (
             int(stream[members[0]]),
             rows,
-            intervals.clip(busy, span.start_ns, span.device_end_ns),
+            intervals.clip(busy, span.device_start_ns, span.device_end_ns),
         )
 
 

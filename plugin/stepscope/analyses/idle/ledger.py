@@ -78,7 +78,7 @@ def ledger_of(trace: Trace, device: int, rows: Ints, busy: Intervals) -> Ledger:
     `rows` are of `device_events`, in the order they began; `busy` are their times.
     """
     span = window(trace)
-    gaps = intervals.complement(busy, span.start_ns, span.device_end_ns)
+    gaps = intervals.complement(busy, span.device_start_ns, span.device_end_ns)
     next_event = _next_events(trace, rows, gaps)
     sync = np.where(next_event >= 0, _emptying_syncs(trace, gaps), -1)  # a tail has no successor
     waiting = intervals.intersection(gaps, data_loading(trace).times)

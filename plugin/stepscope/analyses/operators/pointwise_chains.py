@@ -87,7 +87,7 @@ def kernel_chains(trace: Trace) -> Chains:
     rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
     events = trace.device_events
     start = events["start_ns"].to_numpy()[rows]
-    rows = rows[(start >= span.start_ns) & (start < span.device_end_ns)]
+    rows = rows[(start >= span.device_start_ns) & (start < span.device_end_ns)]
     streams = events["stream"].to_numpy()[rows]
     order = np.argsort(streams, kind="stable")
     rows, streams = rows[order], streams[order]

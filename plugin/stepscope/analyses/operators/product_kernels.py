@@ -94,7 +94,8 @@ def kernels_in_window(trace: Trace) -> Ints:
     rows, span = requirements.main_device(trace).rows, window(trace)
     events = trace.device_events
     start = events["start_ns"].to_numpy()[rows]
-    mask = (start >= span.start_ns) & (start < max(span.device_end_ns, span.start_ns + 1))
+    mask = start >= span.device_start_ns
+    mask &= start < max(span.device_end_ns, span.device_start_ns + 1)
     mask &= events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
     return np.asarray(rows[mask])
 

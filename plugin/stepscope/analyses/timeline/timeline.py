@@ -168,7 +168,7 @@ def _measured(trace: Trace, part: TrackEvents) -> list[Track]:
                     intervals.union(
                         part.start_ns[rows_of_track[number]], part.end_ns[rows_of_track[number]]
                     ),
-                    span.start_ns,
+                    span.device_start_ns,
                     span.device_end_ns,
                 )
             ),

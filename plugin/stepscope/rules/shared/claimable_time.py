@@ -50,7 +50,7 @@ def usable_times(trace: Trace, claim: Claim) -> Intervals:
     Without a replay, of device work only the part in which the device, not the host, is the limit.
     """
     span = window(trace)
-    times = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
+    times = intervals.clip(claim.intervals, span.device_start_ns, span.device_end_ns)
     if claim.is_device_work and unchanged(trace).simulation is None:
         return intervals.intersection(times, gpu_bound_times(trace).possible)
     return times

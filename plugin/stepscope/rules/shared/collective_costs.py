@@ -109,7 +109,7 @@ def timed(trace: Trace) -> pd.DataFrame:
 def in_window(trace: Trace) -> Mask:
     """Return a mask of `collectives`: began in the window."""
     span, start = window(trace), trace.collectives["start_ns"].to_numpy()
-    return np.asarray((start >= span.start_ns) & (start < span.device_end_ns))
+    return np.asarray((start >= span.device_start_ns) & (start < span.device_end_ns))
 
 
 def wrapper(trace: Trace) -> str:

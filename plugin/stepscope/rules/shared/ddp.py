@@ -47,7 +47,7 @@ def host_loss(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
     """Return the times in the window in which the host was in these calls and no device worked."""
     span = window(trace)
     times = intervals.difference(frame_times.times(trace.host_calls, rows), all_busy(trace))
-    return intervals.clip(times, span.start_ns, span.device_end_ns)
+    return intervals.clip(times, span.device_start_ns, span.device_end_ns)
 
 
 def launched_under(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:

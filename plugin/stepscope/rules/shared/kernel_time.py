@@ -69,7 +69,7 @@ def rows_in_window(trace: Trace) -> NDArray[np.int64]:
     rows = requirements.main_device(trace).rows
     start = trace.device_events["start_ns"].to_numpy()[rows]
     span = window(trace)
-    return rows[(start >= span.start_ns) & (start < span.device_end_ns)]
+    return rows[(start >= span.device_start_ns) & (start < span.device_end_ns)]
 
 
 def work_of(
