@@ -4,14 +4,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from score import zoo, zoo_tables
 from score.ranges import Span
 from score.zoo import StoredScript, ZooFinding, ZooScript, causes, stored_scripts
 from stepscope.rules import all_rules
-from zoo_runs import FOLDER, LAST_LINE, ScriptResult, Turn, read_script, script_names
+from zoo_runs import (
+    FOLDER,
+    GPU_FOLDER,
+    LAST_LINE,
+    ScriptResult,
+    Turn,
+    read_script,
+    script_names,
+)
 
+NAMES = (*script_names(), *script_names(GPU_FOLDER))
 RULES = {rule.id for rule in all_rules()}
 
 
@@ -130,7 +140,7 @@ def test_findings_that_are_true_of_a_healthy_script_are_no_false_alarms(
     assert judged.false_alarms == ("copy-heavy",)
 
 
-@pytest.mark.parametrize("name", script_names())
+@pytest.mark.parametrize("name", NAMES)
 def test_each_fault_of_a_script_has_lines_and_a_list_of_rules(name: str) -> None:
     faults, lines = read_script(name)
     assert 2 <= len(faults) <= 4
@@ -142,8 +152,9 @@ def test_each_fault_of_a_script_has_lines_and_a_list_of_rules(name: str) -> None
 
 def test_the_scripts_on_which_rules_were_written_exist() -> None:
     seen = set(zoo.SEEN.read_text().split())
-    assert seen < set(script_names()), "others must judge"
-    assert set(causes()) == set(script_names())
+    assert seen < set(NAMES), "others must judge"
+    assert set(causes()) == set(NAMES)
+    assert len(set(NAMES)) == len(NAMES), "results are stored by name"
 
 
 def test_a_line_that_names_no_fault_is_an_error(
@@ -205,4 +216,19 @@ def test_the_section_states_each_total() -> None:
 
 
 def test_the_stored_scripts_are_those_of_the_folder() -> None:
-    assert {stored.name for stored in stored_scripts()} <= set(script_names())
+    assert {stored.name for stored in stored_scripts()} <= set(NAMES)
+
+
+def test_scripts_on_a_gpu_are_counted_apart_and_one_turn_has_no_interval() -> None:
+    stored = script((finding("validation-in-step", saving=(0.3, 0.5)),)).stored
+    fields = {name: getattr(stored.result, name) for name in stored.result.__struct_fields__}
+    once = {name: several[:1] for name, several in stored.result.turns.items()}
+    result = ScriptResult(**{**fields, "turns": once, "device": "NVIDIA H200"})
+    on_gpu = ZooScript(stored=msgspec.structs.replace(stored, result=result))
+    text = "\n".join(zoo_tables.zoo([script(), on_gpu]))
+    assert "| scripts on a GPU (1) | 1 of 1 | 1 of 1 | 0 of 1 | 1 of 2 |" in text
+    assert (
+        "| a validation | `cifar_resnet_script` | 4.00 ms | 1 | 3.00 ms to 5.00 ms | yes |" in text
+    )
+    assert on_gpu.holds("checkpoint") == "nothing predicted"
+    assert list(zoo_tables.zoo_line([on_gpu])) == []

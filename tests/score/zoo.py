@@ -1,13 +1,14 @@
 """Scripts of the zoo: what was wrong, what it cost, and what the advice said.
 
-`python -m score.zoo` reads results and traces of `python -m zoo_runs` in build/zoo, and stores in
+`python -m score.zoo` reads results and traces of `python -m zoo_runs` in build/, and stores in
 `zoo.json` what the accuracy page needs, one script per line. `zoo_causes.toml` lists the rules that
 name each fault.
 """
 
+import math
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -28,11 +29,11 @@ from stepscope.base.report import RunReport
 from stepscope.library import load
 from stepscope.model.trace import Run, Trace
 from stepscope.replay.unrecorded import unrecorded_world
-from zoo_runs import FAULTY, FOLDER, HEALTHY, ScriptResult
+from zoo_runs import FAULTY, FOLDER, HEALTHY, ScriptResult, script_path
 
 FILE = Path(__file__).with_name("zoo.json")
 CAUSES = Path(__file__).with_name("zoo_causes.toml")
-RESULTS = ROOT / "build" / "zoo"
+RESULTS = (ROOT / "build" / "zoo", ROOT / "build" / "zoo_gpu")
 SEEN = FOLDER / "seen.txt"
 ALSO = "also_true"
 BY_LINE = ("hot-path", "dataloader-no-workers", "dataloader-bound", "operators-in-python-loop")
@@ -76,6 +77,11 @@ class ZooScript:
     def name(self) -> str:
         """Name of the script."""
         return self.stored.result.script
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether it ran on a GPU."""
+        return bool(self.stored.result.device)
 
     @property
     def is_seen(self) -> bool:
@@ -170,7 +176,8 @@ class ZooScript:
         """Return whether the estimate contains the realised saving."""
         result = self.stored.result
         saving, error = result.saving_ms(fault), result.error_ms(fault)
-        likely = Span(low=saving - error, high=saving + error)
+        margin = error if math.isfinite(error) else 0.0
+        likely = Span(low=saving - margin, high=saving + margin)
         return judgement(self.estimate(fault) or Span(low=0, high=0), saving, likely)
 
 
@@ -188,11 +195,11 @@ def stored_scripts() -> tuple[ZooScript, ...]:
     return tuple(ZooScript(stored=stored) for stored in scripts)
 
 
-def main(folder: Path) -> int:
+def main(tops: Sequence[Path]) -> int:
     """Write the file; a script without a result keeps its entry."""
     scripts = {script.name: script.stored for script in stored_scripts()}
-    scripts = {name: stored for name, stored in scripts.items() if (FOLDER / f"{name}.py").exists()}
-    folders = [path.parent for path in sorted(folder.rglob(FILE_NAME))]
+    scripts = {name: stored for name, stored in scripts.items() if script_path(name).exists()}
+    folders = [path.parent for top in tops for path in sorted(top.rglob(FILE_NAME))]
     with ProcessPoolExecutor() as pool:
         for stored in pool.map(read_script, folders):
             scripts[stored.result.script] = stored
@@ -286,4 +293,4 @@ def report_line(script: ZooScript) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS))
+    sys.exit(main([Path(name) for name in sys.argv[1:]] or RESULTS))
