@@ -8,6 +8,7 @@ import json
 import re
 import statistics
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,16 @@ def steps_ms(events: list[Event]) -> list[float]:
     ]
 
 
+def device_periods_ms(events: list[Event]) -> list[float]:
+    """Returns the times between the starts of consecutive steps on the device."""
+    starts = sorted(
+        event["ts"]
+        for event in events
+        if event.get("cat") == "gpu_user_annotation" and STEP.fullmatch(event["name"])
+    )
+    return [(after - before) / 1000 for before, after in pairwise(starts)]
+
+
 def outside_ms(events: list[Event], part: str) -> list[float]:
     """Returns the time of each step outside of annotations whose name begins with `part`."""
     labels = [event for event in events if event.get("cat") == "user_annotation"]
@@ -55,7 +66,7 @@ def share_of_steps(events: list[Event], part: str) -> float:
         for event in events
         if event.get("cat") == "user_annotation" and part in event["name"]
     )
-    return inside / 1000 / sum(steps_ms(events))
+    return inside / 1000 / max(sum(steps_ms(events)), 1e-9)
 
 
 def operator_count(events: list[Event], name: str) -> int:
@@ -94,16 +105,23 @@ def notes(events: list[Event]) -> str:
 
 
 def row(trace: Path, root: Path) -> str:
-    """Returns the row of one trace: size, events, and the steps' median and range."""
+    """Returns the row of one trace: size, events, and the steps' median and range.
+
+    Of a trace with a device, the steps' periods there: a host that runs ahead has shorter steps.
+    """
     events = complete_events(trace)
     steps = steps_ms(events)
+    times = device_periods_ms(events) or steps
+    span = (
+        f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})" if times else "–"
+    )
     cells = (
         f"`{trace.parent.relative_to(root)}`",
         trace.name.split(".")[0],
         f"{trace.stat().st_size / 1000:.0f}",
         f"{len(events)}",
         f"{len(steps)}",
-        f"{statistics.median(steps):.2f} ({min(steps):.2f} to {max(steps):.2f})",
+        span,
         notes(events),
     )
     return f"| {' | '.join(cells)} |"

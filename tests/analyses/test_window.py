@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loading import trace_of
+from loading import SAMPLE_LOGS, trace_at, trace_of
 from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import Window, window
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -126,3 +126,16 @@ def test_the_work_of_a_step_on_its_stream_ends_the_backlog() -> None:
     trace = trace_of([lasting, *launched(0, (20, 50)), *launched(1, (120, 50))])
     found = window(trace)
     assert found.device_start_ns - found.start_ns == 20_000
+
+
+@pytest.mark.parametrize(
+    "name", ["tf32_cuda/float32", "tf32_cuda/tf32", "mixed_precision_cuda/bfloat16"]
+)
+def test_the_mean_step_is_the_period_of_steps_on_a_device_that_is_behind(name: str) -> None:
+    [path] = (SAMPLE_LOGS / name).glob("*.gz")
+    trace = trace_at(path)
+    marks = trace.device_annotations
+    starts_ns = marks["start_ns"][marks["name"].str.startswith("ProfilerStep")].sort_values()
+    found = window(trace)
+    mean_ns = found.duration_ns / found.step_count
+    assert mean_ns == pytest.approx(starts_ns.diff().median(), rel=0.02)
