@@ -16,9 +16,10 @@ import stepscope
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
 from stepscope.analyses.core.trace_cut import slice_trace
+from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.api.endpoints.kernels import OneKernel as Kernel
-from stepscope.api.endpoints.kernels import kernel_details
+from stepscope.api.endpoints.kernels import durations_of_kernels, kernel_details
 from stepscope.api.endpoints.operators import OneOperator as Operator
 from stepscope.api.endpoints.operators import operator_details
 from stepscope.api.endpoints.overview import narrowed, overview
@@ -212,6 +213,43 @@ def test_runs_of_one_launch_or_stream_only() -> None:
         kernel_details(trace, Kernel(full_name=name, operator=""))
     with pytest.raises(UnknownNameError, match="no kernel 'other'"):
         kernel_details(trace, Kernel(full_name="other"))
+
+
+def _launched(durations_us: list[float]) -> Any:
+    """Kernels of these durations, each launched by a call of 4 µs."""
+    rows: list[Any] = []
+    for number, took in enumerate(durations_us):
+        at = 100_000 * number
+        rows += [
+            ["cuda_runtime", "cudaLaunchKernel", at, 4, {"correlation": number}],
+            ["kernel", f"kernel{number}", at + 10, took, {"correlation": number}],
+        ]
+    return trace_of(rows)
+
+
+def test_durations_of_kernels_are_counted_by_class_and_compared_with_a_launch() -> None:
+    found = durations_of_kernels(_launched([0.5, 1, 1.5, 3, 4, 12_000]), TimeRangeQuery())
+    assert (found.kernel_count, found.total_ns, found.launch_ns) == (6, 12_010_000, 4_000)
+    assert (found.shorter_count, found.shorter_ns) == (4, 6_000)
+    classes = [
+        (one.from_ns, one.below_ns, one.kernel_count, one.total_ns)
+        for one in found.classes
+        if one.kernel_count
+    ]
+    assert classes == [
+        (0, 1_000, 1, 500),
+        (1_000, 2_000, 2, 2_500),
+        (2_000, 5_000, 2, 7_000),
+        (10_000_000, None, 1, 12_000_000),
+    ]
+    assert len(found.classes) == 12
+
+
+def test_durations_without_kernels_or_launches() -> None:
+    found = durations_of_kernels(trace_of([["cpu_op", "aten::mm", 0, 10]]), TimeRangeQuery())
+    assert (found.kernel_count, found.total_ns, found.classes, found.launch_ns) == (0, 0, (), None)
+    found = durations_of_kernels(trace_of([["kernel", "k", 0, 5]]), TimeRangeQuery())
+    assert (found.kernel_count, found.launch_ns, found.shorter_count) == (1, None, 0)
 
 
 def _sample(name: str) -> Any:

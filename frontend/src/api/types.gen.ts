@@ -29,6 +29,7 @@ export interface Gets {
   'traces/{trace}/operators': [{ start_ns?: number; end_ns?: number; group?: string }, Table];
   'traces/{trace}/kernels': [{ start_ns?: number; end_ns?: number; group?: string }, Table];
   'traces/{trace}/kernels/details': [KernelsDetailsQuery, KernelDetails];
+  'traces/{trace}/kernels/durations': [{ start_ns?: number; end_ns?: number }, KernelDurations];
   'traces/{trace}/memory/curve': [MemoryCurveQuery, MemoryOverTime];
   'traces/{trace}/memory/holders': [MemoryHoldersQuery, MemoryHolders];
   'traces/{trace}/memory/allocations': [MemoryAllocationsQuery, MemoryAllocations];
@@ -1293,6 +1294,25 @@ export interface CallInstance {
   device_ns: number;
   track: string; // The thread, or the device and stream.
   step: number | null; // The number in `ProfilerStep#N`.
+}
+
+/** Durations of all kernels of a trace, and of those shorter than a launch. */
+export interface KernelDurations {
+  schema: number; // Version of the API's JSON.
+  kernel_count: number;
+  total_ns: number;
+  classes: DurationClass[]; // Shortest first, empty ones included.
+  launch_ns: number | null; // Median duration of the calls that launch one kernel each.
+  shorter_count: number; // Kernels that take less than `launch_ns`.
+  shorter_ns: number; // Their total duration.
+}
+
+/** Kernels of similar durations. */
+export interface DurationClass {
+  from_ns: number;
+  below_ns: number | null; // Exclusive.
+  kernel_count: number;
+  total_ns: number;
 }
 
 /** A device's memory over time. */

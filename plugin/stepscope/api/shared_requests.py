@@ -197,6 +197,7 @@ def of_views(trace: str, get: Get) -> Requests:
     below = f"traces/{trace}"
     yield request(f"{below}/operators")
     yield request(f"{below}/kernels")
+    yield request(f"{below}/kernels/durations")
     yield request(f"{below}/modules", by="instance")
     yield from _flame(below)
     yield from _memory(below, get)
