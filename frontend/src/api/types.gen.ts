@@ -15,6 +15,7 @@ export interface Gets {
   'distributed/collective': [DistributedCollectiveQuery, CollectiveRanks];
   'distributed/groups': [{ run: string; span?: string }, Table];
   'distributed/devices': [{ run: string; span?: string }, Table];
+  'distributed/all-to-all': [{ run: string; span?: string }, AllToAll];
   'traces/{trace}/file': [FileQuery, ArrayBuffer];
   'tools': [object, Tools];
   'traces/{trace}/flame/graph': [FlameGraphQuery, FlameGraph];
@@ -49,15 +50,16 @@ export interface Gets {
   'runs/{run}/share': [{ most_bytes?: number }, ArrayBuffer];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
-  'runs/{run}/tables/clock-alignment': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/graph-kernels': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/graph-operators': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/matched-collectives': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/outlier-ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/representative-ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/stragglers': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/trends': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/all-to-all-traffic': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/clock-alignment': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/graph-kernels': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/graph-operators': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/matched-collectives': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/outlier-ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/representative-ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/stragglers': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/trends': [TablesAllToAllTrafficQuery, Table];
   'traces/{trace}/timeline/tracks': [object, Timeline];
   'traces/{trace}/timeline/names': [object, TimelineNames];
   'traces/{trace}/timeline/tiles': [{ level: number; tile: number; tracks?: string }, ArrayBuffer];
@@ -246,7 +248,7 @@ export interface TablesQuery {
   search?: string;
 }
 
-export interface TablesClockAlignmentQuery {
+export interface TablesAllToAllTrafficQuery {
   sort?: string;
   descending?: boolean;
   limit?: number;
@@ -914,6 +916,7 @@ export interface Distributed {
   outlier_count: number;
   groups: GroupInfo[]; // Longest total time first.
   unreadable_ranks: string; // Missing ranks with a file that cannot be read.
+  has_all_to_all: boolean; // Whether any rank recorded an all-to-all exchange.
 }
 
 /** One rank of the run; null where the trace does not record a value. */
@@ -1128,6 +1131,25 @@ export interface CollectiveMember {
   wait_ns: number; // Waiting for other ranks in it.
   exposed_ns: number;
   is_last: boolean;
+}
+
+/** Bytes that ranks send to each other in all-to-all exchanges, by process group. */
+export interface AllToAll {
+  schema: number; // Version of the API's JSON.
+  groups: ExchangeGroup[]; // Most bytes first.
+  waiting_count: number; // Files that are not read yet.
+}
+
+/** All-to-all exchanges in one process group. */
+export interface ExchangeGroup {
+  group: string; // Torch's name.
+  description: string;
+  ranks: number[]; // Ranks of the rows and columns.
+  call_count: number; // Exchanges of a rank.
+  sent_bytes: ((number | null)[])[]; // A row per sender, a column per receiver.
+  received_bytes: number[]; // Bytes that each rank receives.
+  imbalance: number | null; // Most bytes received by a rank over the mean.
+  reason: string; // Why the imbalance is unknown.
 }
 
 /** Other installed tools that open traces. */
