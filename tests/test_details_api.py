@@ -23,6 +23,7 @@ from stepscope.api.endpoints.kernels import durations_of_kernels, kernel_details
 from stepscope.api.endpoints.operators import OneOperator as Operator
 from stepscope.api.endpoints.operators import operator_details
 from stepscope.api.endpoints.overview import narrowed, overview
+from stepscope.api.messages import ServingPhase
 from stepscope.api.name_details import (
     CallInstance,
     KernelLaunch,
@@ -420,3 +421,34 @@ def test_top_rows_name_what_their_details_are_asked_by() -> None:
     trace = trace_of(ROWS)
     asked = Kernel(full_name=found.top_kernels[0].full_name)
     assert kernel_details(trace, asked).durations.total_ns == found.top_kernels[0].value
+
+
+def test_the_overview_has_the_phases_of_a_serving_engine() -> None:
+    trace = trace_of(
+        [
+            ["user_annotation", "execute_context_1(400)_generation_0(0)", 0, 100],
+            ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 1}],
+            ["kernel", "k", 20, 60, {"correlation": 1}],
+            ["user_annotation", "step[DECODE bs=8]", 200, 50],
+            ["user_annotation", "step[MIXED bs=3]", 300, 50],
+        ]
+    )
+    prefill, decode, mixed = overview(trace).serving
+    assert prefill == ServingPhase(
+        phase="prefill",
+        source="annotation",
+        iteration_count=1,
+        request_count=1,
+        prompt_token_count=400,
+        output_token_count=0,
+        wall_ns=100_000,
+        wall_share=0.5,
+        device_busy_ns=60_000,
+        mean_ns=100_000.0,
+        time_per_output_token_ns=None,
+    )
+    assert (decode.phase, decode.output_token_count) == ("decode", 8)
+    assert decode.time_per_output_token_ns == 50_000
+    assert (mixed.phase, mixed.request_count, mixed.output_token_count) == ("mixed", 3, None)
+    assert [phase.phase for phase in narrowed(trace, 150_000, 280_000).serving] == ["decode"]
+    assert overview(trace_of(ROWS)).serving == ()

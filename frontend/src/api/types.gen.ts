@@ -1627,6 +1627,7 @@ export interface Overview {
   longest_gaps: TopRow[];
   health: HealthItem[];
   settings: RunSetting[]; // Settings of the run.
+  serving: ServingPhase[]; // Prefill and decode of a serving engine.
 }
 
 /** One step and its time by category; `parts_ns` follows `Overview.categories`. */
@@ -1667,6 +1668,21 @@ export interface TopRow {
   start_ns: number | null; // Start and end of a gap.
   end_ns: number | null;
   event: number | null; // The device event that ended a gap, as its index in the file.
+}
+
+/** Iterations of a serving engine in one phase; null where their names do not state a number. */
+export interface ServingPhase {
+  phase: 'decode' | 'mixed' | 'prefill' | 'unknown';
+  source: string; // What states the phase.
+  iteration_count: number;
+  request_count: number | null; // Requests of all iterations, summed.
+  prompt_token_count: number | null;
+  output_token_count: number | null;
+  wall_ns: number; // Duration of the iterations.
+  wall_share: number; // Fraction of the duration of all iterations.
+  device_busy_ns: number;
+  mean_ns: number; // Mean duration of an iteration.
+  time_per_output_token_ns: number | null; // How long a request waits for an output token.
 }
 
 /** The tables of queries, and whether queries can run. */
