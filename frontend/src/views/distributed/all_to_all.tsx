@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { ExchangeGroup } from '../../api/types.gen';
-import { bytes, count, plural, quantityExact } from '../../core/format';
+import { bytes, plural, quantityExact } from '../../core/format';
 import { useOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Card } from '../../widgets/card';
@@ -143,7 +143,7 @@ export function AllToAll({ selection }: { readonly selection: Selection }): Reac
         return (
           <Card
             title="All-to-all"
-            note={`${plural(group.ranks.length, 'rank')}, ${count(group.call_count)} exchanges each`}
+            note={`${plural(group.ranks.length, 'rank')}, ${plural(group.call_count, 'exchange')} each`}
             actions={
               groups.length > 1 && (
                 <Picker

@@ -38,7 +38,7 @@ describe('the durations of kernels', () => {
 
   it('say how much time is in kernels shorter than a launch', () => {
     expect(launchSentence(DURATIONS)).toBe(
-      '75.0 % of 4 kernels, with 50.0 % of kernel time, take less than a launch call (median 4.00 µs).',
+      '75.0 % of 4 kernels, with 50.0 % of kernel time, take less than a launch call (median 4.00 µs as recorded).',
     );
     expect(launchSentence({ ...DURATIONS, launch_ns: null })).toContain('No call');
   });

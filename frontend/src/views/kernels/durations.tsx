@@ -47,7 +47,7 @@ export function launchSentence(of: KernelDurations): string {
   if (of.launch_ns === null) return 'No call that launches a kernel was recorded.';
   const kernels = share(of.shorter_count / of.kernel_count);
   const time = share(of.shorter_ns / Math.max(1, of.total_ns));
-  return `${kernels} of ${plural(of.kernel_count, 'kernel')}, with ${time} of kernel time, take less than a launch call (median ${duration(of.launch_ns)}).`;
+  return `${kernels} of ${plural(of.kernel_count, 'kernel')}, with ${time} of kernel time, take less than a launch call (median ${duration(of.launch_ns)} as recorded).`;
 }
 
 interface ClassProps {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Overview, ServingPhase } from '../../api/types.gen';
-import { count, duration, quantityExact, share } from '../../core/format';
+import { count, duration, plural, quantityExact, share } from '../../core/format';
 import { Card } from '../../widgets/card';
 import { PlainTable } from '../../widgets/plain_table';
 
@@ -40,7 +40,7 @@ export function Serving({ overview }: { readonly overview: Overview }): ReactNod
   if (phases.length === 0) return null;
   const iterations = phases.reduce((sum, { iteration_count }) => sum + iteration_count, 0);
   return (
-    <Card title="Serving phases" note={`${count(iterations)} iterations`}>
+    <Card title="Serving phases" note={plural(iterations, 'iteration')}>
       <p className="note">{servingSentence(phases)}</p>
       <div className="scroll-x">
         <PlainTable
