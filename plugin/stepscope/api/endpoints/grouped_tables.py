@@ -132,27 +132,30 @@ def _with_recomputed(trace: Trace, table: pd.DataFrame) -> tuple[pd.DataFrame, l
     recomputed = recomputed_operators(trace).set_index("operator")
     if recomputed.empty:
         return table, []
+    has_device = bool(len(trace.device_events))
     device = trace.dialect.device
-    columns = [
-        Column(
-            "recomputed_count",
-            "Recomputed calls",
-            "count",
-            f"Its calls that ran again in the backward pass. {CHECKPOINTING}",
-        ),
-        Column(
-            "recomputed_host_ns",
-            "Recomputed host",
-            "ns",
-            f"Host self time of the recomputed calls. {CHECKPOINTING}",
-        ),
-    ]
-    sources = {"recomputed_count": "call_count", "recomputed_host_ns": "host_self_ns"}
-    if len(trace.device_events):
-        help_text = f"{device} self time of the recomputed calls. {CHECKPOINTING}"
-        column = Column("recomputed_device_ns", f"Recomputed {device}", "ns", help_text)
-        columns = [column, *(structs.replace(other, hidden=True) for other in columns)]
-        sources["recomputed_device_ns"] = "device_self_ns"
+    help_text = f"{{}} self time of its calls that ran again in the backward pass. {CHECKPOINTING}"
+    on_device = Column("recomputed_device_ns", "Recomputed", "ns", help_text.format(device))
+    on_host = Column(
+        "recomputed_host_ns",
+        "Recomputed host" if has_device else "Recomputed",
+        "ns",
+        help_text.format("Host"),
+        hidden=has_device,
+    )
+    calls = Column(
+        "recomputed_count",
+        "Recomputed calls",
+        "count",
+        f"Its calls that ran again in the backward pass. {CHECKPOINTING}",
+        hidden=True,
+    )
+    columns = [on_device, on_host, calls] if has_device else [on_host, calls]
+    sources = {
+        "recomputed_count": "call_count",
+        "recomputed_host_ns": "host_self_ns",
+        "recomputed_device_ns": "device_self_ns",
+    }
     names = table["name"].where(table["kind"] == OPERATOR)
     added = {key: names.map(recomputed[source]) for key, source in sources.items()}
     return table.assign(**added), columns
