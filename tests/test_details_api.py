@@ -16,12 +16,14 @@ import stepscope
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
 from stepscope.analyses.core.trace_cut import slice_trace
+from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.api.endpoints.kernels import OneKernel as Kernel
-from stepscope.api.endpoints.kernels import kernel_details
+from stepscope.api.endpoints.kernels import durations_of_kernels, kernel_details
 from stepscope.api.endpoints.operators import OneOperator as Operator
 from stepscope.api.endpoints.operators import operator_details
 from stepscope.api.endpoints.overview import narrowed, overview
+from stepscope.api.messages import ServingPhase
 from stepscope.api.name_details import (
     CallInstance,
     KernelLaunch,
@@ -214,6 +216,43 @@ def test_runs_of_one_launch_or_stream_only() -> None:
         kernel_details(trace, Kernel(full_name="other"))
 
 
+def _launched(durations_us: list[float]) -> Any:
+    """Kernels of these durations, each launched by a call of 4 µs."""
+    rows: list[Any] = []
+    for number, took in enumerate(durations_us):
+        at = 100_000 * number
+        rows += [
+            ["cuda_runtime", "cudaLaunchKernel", at, 4, {"correlation": number}],
+            ["kernel", f"kernel{number}", at + 10, took, {"correlation": number}],
+        ]
+    return trace_of(rows)
+
+
+def test_durations_of_kernels_are_counted_by_class_and_compared_with_a_launch() -> None:
+    found = durations_of_kernels(_launched([0.5, 1, 1.5, 3, 4, 12_000]), TimeRangeQuery())
+    assert (found.kernel_count, found.total_ns, found.launch_ns) == (6, 12_010_000, 4_000)
+    assert (found.shorter_count, found.shorter_ns) == (4, 6_000)
+    classes = [
+        (one.from_ns, one.below_ns, one.kernel_count, one.total_ns)
+        for one in found.classes
+        if one.kernel_count
+    ]
+    assert classes == [
+        (0, 1_000, 1, 500),
+        (1_000, 2_000, 2, 2_500),
+        (2_000, 5_000, 2, 7_000),
+        (10_000_000, None, 1, 12_000_000),
+    ]
+    assert len(found.classes) == 12
+
+
+def test_durations_without_kernels_or_launches() -> None:
+    found = durations_of_kernels(trace_of([["cpu_op", "aten::mm", 0, 10]]), TimeRangeQuery())
+    assert (found.kernel_count, found.total_ns, found.classes, found.launch_ns) == (0, 0, (), None)
+    found = durations_of_kernels(trace_of([["kernel", "k", 0, 5]]), TimeRangeQuery())
+    assert (found.kernel_count, found.launch_ns, found.shorter_count) == (1, None, 0)
+
+
 def _sample(name: str) -> Any:
     return trace_at(min((SAMPLES / name).rglob("*.gz")))
 
@@ -382,3 +421,34 @@ def test_top_rows_name_what_their_details_are_asked_by() -> None:
     trace = trace_of(ROWS)
     asked = Kernel(full_name=found.top_kernels[0].full_name)
     assert kernel_details(trace, asked).durations.total_ns == found.top_kernels[0].value
+
+
+def test_the_overview_has_the_phases_of_a_serving_engine() -> None:
+    trace = trace_of(
+        [
+            ["user_annotation", "execute_context_1(400)_generation_0(0)", 0, 100],
+            ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 1}],
+            ["kernel", "k", 20, 60, {"correlation": 1}],
+            ["user_annotation", "step[DECODE bs=8]", 200, 50],
+            ["user_annotation", "step[MIXED bs=3]", 300, 50],
+        ]
+    )
+    prefill, decode, mixed = overview(trace).serving
+    assert prefill == ServingPhase(
+        phase="prefill",
+        source="annotation",
+        iteration_count=1,
+        request_count=1,
+        prompt_token_count=400,
+        output_token_count=0,
+        wall_ns=100_000,
+        wall_share=0.5,
+        device_busy_ns=60_000,
+        mean_ns=100_000.0,
+        time_per_output_token_ns=None,
+    )
+    assert (decode.phase, decode.output_token_count) == ("decode", 8)
+    assert decode.time_per_output_token_ns == 50_000
+    assert (mixed.phase, mixed.request_count, mixed.output_token_count) == ("mixed", 3, None)
+    assert [phase.phase for phase in narrowed(trace, 150_000, 280_000).serving] == ["decode"]
+    assert overview(trace_of(ROWS)).serving == ()

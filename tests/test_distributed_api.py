@@ -1,6 +1,7 @@
 """What the API says of the ranks of a run together, on runs whose truth is known."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import rankbuild
 import tracebuild
+from analyses.all_to_all import record
 from generated import examples
 from loading import columns_of, trace_of
 from rankbuild import Group, Plan, Truth
@@ -543,3 +545,39 @@ def test_ranks_of_a_cpu_wait_in_gloo(tmp_path: Path) -> None:
     assert [row["idle_ns"] for row in said["rows"]] == [None, None]
     for metric in ("idle", "copies"):
         assert asked("distributed/steps", metric=metric)["empty"] == "No device was recorded."
+
+
+def test_all_to_all_exchanges_of_recorded_ranks(tmp_path: Path) -> None:
+    shutil.copytree(Path(record.__file__).parent, tmp_path / "run")
+    asked = Asked(tmp_path)
+    assert asked("distributed")["has_all_to_all"]
+    (group,) = asked("distributed/all-to-all")["groups"]
+    truth = [
+        [2 * record.sent_rows(sender, receiver) * 64 + 16 for receiver in range(record.RANKS)]
+        for sender in range(record.RANKS)
+    ]
+    received = [sum(sent[receiver] for sent in truth) for receiver in range(record.RANKS)]
+    assert group == {
+        "group": "0",
+        "description": "default_pg",
+        "ranks": [0, 1, 2, 3],
+        "call_count": 3,
+        "sent_bytes": truth,
+        "received_bytes": received,
+        "imbalance": max(received) / (sum(received) / record.RANKS),
+        "reason": "",
+    }
+    (tmp_path / "run" / "rank2.pt.trace.json.gz").unlink()
+    asked = Asked(tmp_path)
+    (group,) = asked("distributed/all-to-all")["groups"]
+    assert group["sent_bytes"] == [*truth[:2], [None] * 4, truth[3]]
+    assert (group["received_bytes"], group["imbalance"]) == ([], None)
+    assert group["reason"] == "There is no trace of rank 2."
+
+
+def test_runs_without_exchanges_have_none(tmp_path: Path) -> None:
+    plan = Plan(groups=[WORLD], world_size=2)
+    _write(tmp_path / "run", rankbuild.run(plan))
+    asked = Asked(tmp_path)
+    assert not asked("distributed")["has_all_to_all"]
+    assert asked("distributed/all-to-all")["groups"] == []

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import tracebuild
 from loading import trace_of
 from stepscope.api.endpoints.grouped_tables import (
     KERNEL_GROUPS,
@@ -37,7 +38,7 @@ def _on_host() -> Trace:
     return trace_of([["cpu_op", "aten::mm", 0, 100], ["cpu_op", "aten::relu", 200, 50]])
 
 
-RECORDED_GROUPS = ("name", "shape")
+RECORDED_GROUPS = ("name", "category", "shape")
 """Groupings of operators that need neither call stacks nor modules."""
 
 
@@ -100,6 +101,122 @@ def test_operators_on_the_host_have_no_device_columns() -> None:
     assert table.sort == "host_self_ns"
     assert not [column.key for column in table.columns if "device" in column.key]
     assert not [column.key for column in table.columns if "matrix" in column.key]
+
+
+def test_categories_have_a_row_each_with_their_parts_of_the_step() -> None:
+    trace = _on_device()
+    table = operators_table(trace, "category")
+    assert table.sort == "device_self_ns"
+    shown = {
+        "name": ["matrix product", "device work of no operator", "elementwise"],
+        "operator_count": [1, 0, 1],
+        "call_count": [1, 0, 1],
+        "device_self_ns": [400 * US, 100 * US, 0],
+        "device_share": [0.8, 0.2, 0.0],
+        "device_self_share": [0.4, 0.1, 0.0],
+        "device_event_count": [1, 1, 0],
+        "host_self_ns": [95 * US, 0, 50 * US],
+        "host_share": [95 / 145, 0.0, 50 / 145],
+        "host_self_share": [0.095, 0.0, 0.05],
+    }
+    assert table.values == shown
+    categories = operators_table(trace).values["category"]
+    assert categories == ["matrix product", None, "elementwise"]
+
+
+def test_categories_on_the_host_have_no_device_columns() -> None:
+    table = operators_table(_on_host(), "category")
+    assert table.sort == "host_self_ns"
+    assert table.values["host_self_ns"] == [100 * US, 50 * US]
+    assert not [column.key for column in table.columns if "device" in column.key]
+
+
+def _recomputing(*, on_device: bool) -> Trace:
+    """`aten::addmm` runs in the forward pass, and again in the backward pass."""
+    made = {"Sequence number": 3, "Fwd thread id": 0}
+    node = {"Sequence number": 3, "Fwd thread id": 1}
+    rows: list[tracebuild.Row] = [
+        ["user_annotation", "ProfilerStep#1", 0, 500],
+        ["cpu_op", "aten::addmm", 0, 16, made],
+        ["cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 100, 100, node],
+        ["cpu_op", "AddmmBackward0", 110, 80, node],
+        ["cpu_op", "aten::addmm", 122, 14, {"Sequence number": 9, "Fwd thread id": 0}],
+        ["cpu_op", "aten::mm", 150, 20],
+    ]
+    launches: list[tracebuild.Row] = [
+        ["cuda_runtime", "cudaLaunchKernel", 124, 2, {"correlation": 2}],
+        ["kernel", "gemm", 340, 10, {"correlation": 2}],
+    ]
+    return trace_of([*rows, *launches] if on_device else rows)
+
+
+def test_recomputed_calls_are_shown_where_there_are_some() -> None:
+    table = operators_table(_recomputing(on_device=True))
+    added = {key: values for key, values in table.values.items() if key.startswith("recomputed")}
+    at = table.values["name"].index("aten::addmm")
+    assert {key: values[at] for key, values in added.items()} == {
+        "recomputed_count": 1,
+        "recomputed_host_ns": 12 * US,
+        "recomputed_device_ns": 10 * US,
+    }
+    others = [value for values in added.values() for row, value in enumerate(values) if row != at]
+    assert set(others) == {None}
+    assert [
+        column.key for column in table.columns if column.key in added and not column.hidden
+    ] == ["recomputed_device_ns"]
+
+
+def test_recomputed_calls_on_the_host_show_its_time() -> None:
+    table = operators_table(_recomputing(on_device=False))
+    at = table.values["name"].index("aten::addmm")
+    assert table.values["recomputed_host_ns"][at] == 14 * US
+    assert "recomputed_device_ns" not in table.values
+    assert "recomputed_count" not in operators_table(_on_device()).values
+
+
+RANGES: list[tracebuild.Row] = [
+    ["cpu_op", "aten::conv2d", 0, 100],
+    ["cuda_runtime", "cudaLaunchKernel", 20, 5, {"correlation": 1}],
+    ["cuda_runtime", "cudaLaunchKernel", 40, 5, {"correlation": 2}],
+    ["cpu_op", "aten::relu", 200, 100],
+    ["cuda_runtime", "cudaLaunchKernel", 220, 5, {"correlation": 3}],
+    *(
+        ["cuda_profiler_range", name, 100 * at, 100, {"pid": "0", "tid": 0, **counters}]
+        for at, (name, counters) in enumerate(
+            [
+                ("void gemm<float>(float*)", {"dram": 10.0, "sm": 7.0}),
+                ("void gemm<float>(float*)", {"dram": 20.0}),
+                ("relu", {"dram": 3.0}),
+            ]
+        )
+    ),
+]
+"""Hardware counters instead of kernels."""
+
+
+def test_kernels_show_their_counters_where_these_were_measured() -> None:
+    table = kernels_table(trace_of(RANGES))
+    assert table.values == {
+        "name": ["gemm", "relu"],
+        "full_name": ["void gemm<float>(float*)", "relu"],
+        "call_count": [2, 1],
+        "counter dram": [15.0, 3.0],
+        "counter sm": [7.0, None],
+    }
+    assert (table.sort, table.empty) == ("call_count", "")
+    timed = kernels_table(trace_of([*RANGES, ["kernel", "relu", 400, 5], ["kernel", "k", 410, 3]]))
+    assert timed.values["name"] == ["relu", "k"]
+    assert timed.values["counter dram"] == [3.0, None]
+    assert timed.sort == "total_ns"
+    assert not [key for key in kernels_table(_on_device()).values if key.startswith("counter")]
+
+
+def test_operators_show_the_mean_counters_of_their_kernels() -> None:
+    table = operators_table(trace_of(RANGES))
+    rows = dict(zip(table.values["name"], table.values["counter dram"], strict=True))
+    assert rows == {"aten::conv2d": 15.0, "aten::relu": 3.0}
+    assert table.values["counter sm"] == [None, 7.0]
+    assert not [key for key in operators_table(_on_device()).values if key.startswith("counter")]
 
 
 def test_shapes_are_shown_when_asked_for() -> None:

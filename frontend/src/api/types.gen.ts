@@ -15,6 +15,7 @@ export interface Gets {
   'distributed/collective': [DistributedCollectiveQuery, CollectiveRanks];
   'distributed/groups': [{ run: string; span?: string }, Table];
   'distributed/devices': [{ run: string; span?: string }, Table];
+  'distributed/all-to-all': [{ run: string; span?: string }, AllToAll];
   'traces/{trace}/file': [FileQuery, ArrayBuffer];
   'tools': [object, Tools];
   'traces/{trace}/flame/graph': [FlameGraphQuery, FlameGraph];
@@ -29,6 +30,7 @@ export interface Gets {
   'traces/{trace}/operators': [{ start_ns?: number; end_ns?: number; group?: string }, Table];
   'traces/{trace}/kernels': [{ start_ns?: number; end_ns?: number; group?: string }, Table];
   'traces/{trace}/kernels/details': [KernelsDetailsQuery, KernelDetails];
+  'traces/{trace}/kernels/durations': [{ start_ns?: number; end_ns?: number }, KernelDurations];
   'traces/{trace}/memory/curve': [MemoryCurveQuery, MemoryOverTime];
   'traces/{trace}/memory/holders': [MemoryHoldersQuery, MemoryHolders];
   'traces/{trace}/memory/allocations': [MemoryAllocationsQuery, MemoryAllocations];
@@ -48,15 +50,16 @@ export interface Gets {
   'runs/{run}/share': [{ most_bytes?: number }, ArrayBuffer];
   'tables': [object, Tables];
   'traces/{trace}/tables/{name}': [TablesQuery, Table];
-  'runs/{run}/tables/clock-alignment': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/graph-kernels': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/graph-operators': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/matched-collectives': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/outlier-ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/representative-ranks': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/stragglers': [TablesClockAlignmentQuery, Table];
-  'runs/{run}/tables/trends': [TablesClockAlignmentQuery, Table];
+  'runs/{run}/tables/all-to-all-traffic': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/clock-alignment': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/graph-kernels': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/graph-operators': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/matched-collectives': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/outlier-ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/representative-ranks': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/stragglers': [TablesAllToAllTrafficQuery, Table];
+  'runs/{run}/tables/trends': [TablesAllToAllTrafficQuery, Table];
   'traces/{trace}/timeline/tracks': [object, Timeline];
   'traces/{trace}/timeline/names': [object, TimelineNames];
   'traces/{trace}/timeline/tiles': [{ level: number; tile: number; tracks?: string }, ArrayBuffer];
@@ -245,7 +248,7 @@ export interface TablesQuery {
   search?: string;
 }
 
-export interface TablesClockAlignmentQuery {
+export interface TablesAllToAllTrafficQuery {
   sort?: string;
   descending?: boolean;
   limit?: number;
@@ -913,6 +916,7 @@ export interface Distributed {
   outlier_count: number;
   groups: GroupInfo[]; // Longest total time first.
   unreadable_ranks: string; // Missing ranks with a file that cannot be read.
+  has_all_to_all: boolean; // Whether any rank recorded an all-to-all exchange.
 }
 
 /** One rank of the run; null where the trace does not record a value. */
@@ -1129,6 +1133,25 @@ export interface CollectiveMember {
   is_last: boolean;
 }
 
+/** Bytes that ranks send to each other in all-to-all exchanges, by process group. */
+export interface AllToAll {
+  schema: number; // Version of the API's JSON.
+  groups: ExchangeGroup[]; // Most bytes first.
+  waiting_count: number; // Files that are not read yet.
+}
+
+/** All-to-all exchanges in one process group. */
+export interface ExchangeGroup {
+  group: string; // Torch's name.
+  description: string;
+  ranks: number[]; // Ranks of the rows and columns.
+  call_count: number; // Exchanges of a rank.
+  sent_bytes: ((number | null)[])[]; // A row per sender, a column per receiver.
+  received_bytes: number[]; // Bytes that each rank receives.
+  imbalance: number | null; // Most bytes received by a rank over the mean.
+  reason: string; // Why the imbalance is unknown.
+}
+
 /** Other installed tools that open traces. */
 export interface Tools {
   schema: number; // Version of the API's JSON.
@@ -1293,6 +1316,25 @@ export interface CallInstance {
   device_ns: number;
   track: string; // The thread, or the device and stream.
   step: number | null; // The number in `ProfilerStep#N`.
+}
+
+/** Durations of all kernels of a trace, and of those shorter than a launch. */
+export interface KernelDurations {
+  schema: number; // Version of the API's JSON.
+  kernel_count: number;
+  total_ns: number;
+  classes: DurationClass[]; // Shortest first, empty ones included.
+  launch_ns: number | null; // Median duration of the calls that launch one kernel each.
+  shorter_count: number; // Kernels that take less than `launch_ns`.
+  shorter_ns: number; // Their total duration.
+}
+
+/** Kernels of similar durations. */
+export interface DurationClass {
+  from_ns: number;
+  below_ns: number | null; // Exclusive.
+  kernel_count: number;
+  total_ns: number;
 }
 
 /** A device's memory over time. */
@@ -1585,6 +1627,7 @@ export interface Overview {
   longest_gaps: TopRow[];
   health: HealthItem[];
   settings: RunSetting[]; // Settings of the run.
+  serving: ServingPhase[]; // Prefill and decode of a serving engine.
 }
 
 /** One step and its time by category; `parts_ns` follows `Overview.categories`. */
@@ -1625,6 +1668,21 @@ export interface TopRow {
   start_ns: number | null; // Start and end of a gap.
   end_ns: number | null;
   event: number | null; // The device event that ended a gap, as its index in the file.
+}
+
+/** Iterations of a serving engine in one phase; null where their names do not state a number. */
+export interface ServingPhase {
+  phase: 'decode' | 'mixed' | 'prefill' | 'unknown';
+  source: string; // What states the phase.
+  iteration_count: number;
+  request_count: number | null; // Requests of all iterations, summed.
+  prompt_token_count: number | null;
+  output_token_count: number | null;
+  wall_ns: number; // Duration of the iterations.
+  wall_share: number; // Fraction of the duration of all iterations.
+  device_busy_ns: number;
+  mean_ns: number; // Mean duration of an iteration.
+  time_per_output_token_ns: number | null; // How long a request waits for an output token.
 }
 
 /** The tables of queries, and whether queries can run. */

@@ -185,6 +185,37 @@ class Distributed(Response, frozen=True, kw_only=True):
     """Longest total time first; at most 2,048."""
     unreadable_ranks: str = ""
     """Missing ranks with a file that cannot be read: `3, 8-15`."""
+    has_all_to_all: bool = False
+    """Whether any rank recorded an all-to-all exchange."""
+
+
+class ExchangeGroup(msgspec.Struct, frozen=True):
+    """All-to-all exchanges in one process group."""
+
+    group: str
+    """Torch's name; empty where not recorded."""
+    description: str
+    ranks: tuple[int, ...]
+    """Ranks of the rows and columns; positions in the group where the ranks are unknown."""
+    call_count: int
+    """Exchanges of a rank."""
+    sent_bytes: tuple[tuple[int | None, ...], ...]
+    """A row per sender, a column per receiver; null: not recorded. Empty for large groups."""
+    received_bytes: tuple[int, ...]
+    """Bytes that each rank receives; empty where not all exchanges of all ranks are known."""
+    imbalance: float | None
+    """Most bytes received by a rank over the mean; null where unknown."""
+    reason: str
+    """Why the imbalance is unknown; empty where it is known."""
+
+
+class AllToAll(Response, frozen=True, kw_only=True):
+    """Bytes that ranks send to each other in all-to-all exchanges, by process group."""
+
+    groups: tuple[ExchangeGroup, ...]
+    """Most bytes first."""
+    waiting_count: int
+    """Files that are not read yet; they may change the result."""
 
 
 class RankSteps(Response, frozen=True, kw_only=True):

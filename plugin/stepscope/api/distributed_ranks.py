@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks_of
+from stepscope.analyses.communication.process_groups import EXCHANGE
 from stepscope.analyses.communication.rank_metrics import compute_of_steps
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges, missing_ranks
@@ -131,6 +132,9 @@ def distributed(shared: SharedRun, group: Group[RankSummary]) -> Distributed:
             notable.group_info(process_group) for process_group in shared.groups[:MOST_GROUPS]
         ),
         unreadable_ranks=as_ranges(ranks.unreadable),
+        has_all_to_all=any(
+            not EXCHANGE.isdisjoint(group.kinds) for part in run.parts for group in part.groups
+        ),
     )
 
 

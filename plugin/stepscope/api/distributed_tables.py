@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from stepscope.analyses.communication.all_to_all import TRUNCATED, GroupTraffic
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.run_collectives import (
     align_collective,
@@ -15,7 +16,13 @@ from stepscope.analyses.communication.run_collectives import (
 )
 from stepscope.analyses.communication.run_groups import RunGroup
 from stepscope.analyses.core import group_statistics as statistics
-from stepscope.api.distributed_messages import By, CollectiveMember, CollectiveRanks, CollectiveRef
+from stepscope.api.distributed_messages import (
+    By,
+    CollectiveMember,
+    CollectiveRanks,
+    CollectiveRef,
+    ExchangeGroup,
+)
 from stepscope.api.messages import Column, Table
 from stepscope.api.metrics import finite, whole
 from stepscope.api.public_tables import cells
@@ -398,3 +405,41 @@ def _members(shared: SharedRun, member: Ints, start_ns: Ints) -> tuple[Collectiv
             zip(member, matches.trace_index[member], start_ns, exposed_times, strict=True)
         )
     )
+
+
+MOST_EXCHANGING = 64
+"""Largest group whose pairs of ranks are sent one by one."""
+
+
+def exchange_group(of: GroupTraffic) -> ExchangeGroup:
+    """Return the all-to-all exchanges of a process group."""
+    received, is_small = of.received_bytes, len(of.ranks) <= MOST_EXCHANGING
+    return ExchangeGroup(
+        group=of.group or "",
+        description=of.description or "",
+        ranks=of.ranks,
+        call_count=of.call_count,
+        sent_bytes=tuple(
+            tuple(None if np.isnan(part) else round(part) for part in sent)
+            for sent in (of.sent_bytes.tolist() if is_small else ())
+        ),
+        received_bytes=() if received is None else tuple(map(round, received.tolist())),
+        imbalance=finite(of.imbalance),
+        reason=_unknown_imbalance(of),
+    )
+
+
+def _unknown_imbalance(of: GroupTraffic) -> str:
+    exchanges = "1 exchange" if of.withheld_count == 1 else f"{of.withheld_count:,} exchanges"
+    ranks = "rank" if len(of.missing) == 1 else "ranks"
+    if TRUNCATED in of.reasons:
+        reason = f"The profiler cut the splits of {exchanges}: it writes at most 30 numbers."
+    elif of.withheld_count:
+        reason = f"The splits of {exchanges} were not recorded."
+    elif of.missing:
+        reason = f"There is no trace of {ranks} {as_ranges(of.missing)}."
+    elif not of.is_even:
+        reason = "The ranks recorded different numbers of exchanges."
+    else:
+        reason = "" if of.sent_bytes.any() else "Nothing was sent."
+    return reason

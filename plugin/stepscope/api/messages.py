@@ -222,6 +222,28 @@ class IdleCause(msgspec.Struct, frozen=True):
     """The device event that ended it, as its index in the file; null: the window's end."""
 
 
+class ServingPhase(msgspec.Struct, frozen=True):
+    """Iterations of a serving engine in one phase; null where their names do not state a number."""
+
+    phase: Literal["prefill", "decode", "mixed", "unknown"]
+    source: str
+    """What states the phase: `annotation`, or `Python call`, which does not."""
+    iteration_count: int
+    request_count: int | None
+    """Requests of all iterations, summed."""
+    prompt_token_count: int | None
+    output_token_count: int | None
+    wall_ns: int
+    """Duration of the iterations."""
+    wall_share: float
+    """Fraction of the duration of all iterations."""
+    device_busy_ns: int
+    mean_ns: float
+    """Mean duration of an iteration."""
+    time_per_output_token_ns: float | None
+    """How long a request waits for an output token."""
+
+
 class Overview(Response, frozen=True, kw_only=True):
     """Step time of one trace by category, with devices and idle causes."""
 
@@ -248,6 +270,8 @@ class Overview(Response, frozen=True, kw_only=True):
     health: tuple[HealthItem, ...]
     settings: tuple[RunSetting, ...]
     """Settings of the run; empty unless stepscope's trace handler recorded them."""
+    serving: tuple[ServingPhase, ...] = ()
+    """Prefill and decode of a serving engine; empty for other programs."""
 
 
 class Column(msgspec.Struct, frozen=True):

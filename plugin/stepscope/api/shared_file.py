@@ -256,7 +256,8 @@ class _Writing:
         for run in self._runs["runs"]:
             labels = sorted({trace.label for trace in self._traces if trace.run == run["id"]})
             scopes, sides = self._scopes(run["id"]), self._sides(run)
-            responses.add("chart", shared_requests.of_run(run["id"], labels, scopes, sides))
+            get = responses.get
+            responses.add("chart", shared_requests.of_run(run["id"], labels, scopes, sides, get))
         for trace in self._traces:
             if responses.space.is_full:
                 self._without_views_count += 1

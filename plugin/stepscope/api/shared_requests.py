@@ -158,23 +158,32 @@ def of_run(
     spans: Iterable[str],
     scopes: Iterable[str],
     sides: Iterable[Mapping[str, str]],
+    get: Get,
 ) -> Requests:
     """Yield what the views of several traces request: ranks, trends, comparisons, memory files."""
     yield request(f"runs/{run}/memory-files")
     for span in spans:
-        for path in ("distributed", "distributed/ranks"):
-            yield request(path, run=run, span=span)
-        for metric in METRICS:
-            yield request("distributed/steps", run=run, span=span, metric=metric)
-        for by in ("kind", "each"):
-            yield request("distributed/collectives", run=run, span=span, by=by)
-        for path in ("distributed/groups", "distributed/devices"):
-            yield request(path, run=run, span=span)
+        yield from _of_ranks(run, span, get)
     for scope in scopes:
         yield request("trends", run=run, scope=scope)
     yield candidates(run)
     for side in sides:
         yield request("comparison", **side)
+
+
+def _of_ranks(run: str, span: str, get: Get) -> Requests:
+    """Yield what the Distributed view requests."""
+    for path in ("distributed", "distributed/ranks"):
+        yield request(path, run=run, span=span)
+    for metric in METRICS:
+        yield request("distributed/steps", run=run, span=span, metric=metric)
+    for by in ("kind", "each"):
+        yield request("distributed/collectives", run=run, span=span, by=by)
+    for path in ("distributed/groups", "distributed/devices"):
+        yield request(path, run=run, span=span)
+    summary = get(request("distributed", run=run, span=span))
+    if summary is not None and summary["has_all_to_all"]:
+        yield request("distributed/all-to-all", run=run, span=span)
 
 
 def of_fixes(run: str, trace: str, get: Get) -> Requests:
@@ -197,6 +206,7 @@ def of_views(trace: str, get: Get) -> Requests:
     below = f"traces/{trace}"
     yield request(f"{below}/operators")
     yield request(f"{below}/kernels")
+    yield request(f"{below}/kernels/durations")
     yield request(f"{below}/modules", by="instance")
     yield from _flame(below)
     yield from _memory(below, get)

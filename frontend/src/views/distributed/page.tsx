@@ -9,6 +9,7 @@ import { Picker } from '../../widgets/picker';
 import { Tabs } from '../../widgets/tabs';
 import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
+import { AllToAll } from './all_to_all';
 import { Bars } from './bars';
 import { HeatCard } from './heat/heat_card';
 import { SpreadCard } from './heat/spread_card';
@@ -99,7 +100,7 @@ function note({
     .join(', ');
 }
 
-type TabId = 'ranks' | 'collectives' | 'groups' | 'devices';
+type TabId = 'ranks' | 'collectives' | 'all-to-all' | 'groups' | 'devices';
 
 function Parts({ selection, summary }: JobProps): ReactNode {
   const isSingle = summary.ranks.length < 2;
@@ -114,12 +115,14 @@ function Parts({ selection, summary }: JobProps): ReactNode {
       tabs={[
         ranks,
         { id: 'collectives', label: 'Collectives', count: summary.collective_count },
+        ...(summary.has_all_to_all ? [{ id: 'all-to-all' as TabId, label: 'All-to-all' }] : []),
         { id: 'groups', label: 'Process groups', count: summary.group_count },
         { id: 'devices', label: 'Devices' },
       ]}
     >
       {(tab) => {
         if (tab === 'ranks') return <Bars selection={selection} summary={summary} />;
+        if (tab === 'all-to-all') return <AllToAll selection={selection} />;
         return (
           <div className="distributed-table framed">
             {tab === 'collectives' && <CollectivesTable selection={selection} summary={summary} />}

@@ -7,6 +7,7 @@ import { UseBar } from '../../widgets/table/shares';
 import { TablePage } from '../table_page';
 import type { PageProps } from '../view';
 import { KernelRow } from './details';
+import { Durations } from './durations';
 
 /** The name of devices in the trace, from the label of their column. */
 export const deviceOf = (table: Table): string =>
@@ -34,6 +35,9 @@ function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
   );
 }
 
+/** Whether durations were recorded: the range profiler measures counters instead. */
+const hasTimes = (table: Table): boolean => table.values.total_ns !== undefined;
+
 export default function Page({ selection }: PageProps): ReactNode {
   const { trace } = selection.span;
   return (
@@ -43,9 +47,17 @@ export default function Page({ selection }: PageProps): ReactNode {
       label="Kernels"
       identity={(table) => (table.group === 'stream' ? STREAM_IDENTITY : KERNEL_IDENTITY)}
       above={(shown) => <MatrixUnits shown={shown} />}
-      details={(table, at) => (
-        <KernelRow trace={trace} table={table} at={at} device={deviceOf(table)} />
-      )}
+      bar={<Durations trace={trace} />}
+      details={(table, at) =>
+        hasTimes(table) ? (
+          <KernelRow trace={trace} table={table} at={at} device={deviceOf(table)} />
+        ) : (
+          <p className="note">
+            The profiler measured hardware counters of this kernel, and ran it again for each of
+            them: the trace has no durations.
+          </p>
+        )
+      }
     />
   );
 }

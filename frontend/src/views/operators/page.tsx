@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react';
 import type { Table } from '../../api/types.gen';
+import type { Patch } from '../../state/navigation';
 import { OPERATOR_IDENTITY } from '../../widgets/details/locations';
+import { Goto } from '../../widgets/goto';
 import type { ShownTable } from '../../widgets/table';
 import { cellOf } from '../../widgets/table/rows';
 import { UseBar } from '../../widgets/table/shares';
@@ -40,6 +42,12 @@ function MatrixUnits({ shown }: { readonly shown: ShownTable }): ReactNode {
   );
 }
 
+/** The operators of a category; null for work that no operator launched. */
+function operatorsOf(table: Table, at: number): Patch | null {
+  if (table.group !== 'category' || cellOf(table, 'operator_count', at) === 0) return null;
+  return { group: 'name', search: `category:"${cellOf(table, 'name', at)}"`, options: {} };
+}
+
 export default function Page({ selection }: PageProps): ReactNode {
   const { trace } = selection.span;
   return (
@@ -49,9 +57,17 @@ export default function Page({ selection }: PageProps): ReactNode {
       label="Operators"
       identity={() => OPERATOR_IDENTITY}
       above={(shown) => <MatrixUnits shown={shown} />}
-      details={(table, at) => (
-        <OperatorRow trace={trace} table={table} at={at} device={deviceOf(table)} />
-      )}
+      follow={operatorsOf}
+      details={(table, at) =>
+        table.group === 'category' ? (
+          <p className="note">
+            The trace has no operator that launched this work.{' '}
+            <Goto to={{ view: 'kernels' }}>Kernels</Goto> and the Timeline show it.
+          </p>
+        ) : (
+          <OperatorRow trace={trace} table={table} at={at} device={deviceOf(table)} />
+        )
+      }
     />
   );
 }

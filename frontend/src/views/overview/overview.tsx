@@ -13,6 +13,7 @@ import { ViewHeader } from '../../widgets/view_header';
 import { Devices } from './devices';
 import { Environment } from './environment';
 import { Idle } from './idle';
+import { Serving } from './serving';
 import { Steps } from './steps';
 import { TopList } from './top_list';
 import './overview.css';
@@ -175,6 +176,7 @@ export function OverviewReport(props: Props): ReactNode {
         <div className="overview-main">
           <div className="stack">
             <MeanStep overview={overview} filter={filter} chart={charts.mean} />
+            <Serving overview={overview} />
             <Steps overview={overview} chart={charts.steps} />
           </div>
           <div className="stack" ref={charts.devices}>

@@ -2,7 +2,7 @@ import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useR
 import type { Column, Table } from '../../api/types.gen';
 import { type ExportTable, toMarkdown } from '../../core/export';
 import type { Sort } from '../../state/location';
-import { useNavigation } from '../../state/navigation';
+import { type Patch, useNavigation } from '../../state/navigation';
 import { withOptions } from '../../state/option';
 import { Button } from '../button';
 import { Empty } from '../empty';
@@ -51,6 +51,8 @@ interface Props {
   readonly identity?: readonly string[] | undefined;
   /** Details of a row in the drawer. */
   readonly details?: ((at: number) => ReactNode) | undefined;
+  /** Where a click on a row leads instead of its details; null: it shows them. */
+  readonly follow?: ((at: number) => Patch | null) | undefined;
   /** Shown between the toolbar and the rows. */
   readonly above?: ((shown: ShownTable) => ReactNode) | undefined;
   readonly look?: Look | undefined;
@@ -108,7 +110,7 @@ interface Choice {
 }
 
 /** The selected row, which the URL names by its contents. */
-function useSelectedRow(table: Table, requested: readonly string[] | undefined): Choice {
+function useSelectedRow({ table, identity: requested, follow }: Props): Choice {
   const { location, go } = useNavigation();
   const named = location.options.row;
   const identity = useMemo(() => identityOf(table, requested), [table, requested]);
@@ -116,12 +118,17 @@ function useSelectedRow(table: Table, requested: readonly string[] | undefined):
     () => (named === undefined ? null : rowNamed(table, identity, named)),
     [table, identity, named],
   );
-  const latest = useRef(location.options);
-  latest.current = location.options;
+  const latest = useRef({ options: location.options, follow });
+  latest.current = { options: location.options, follow };
   const select = useCallback(
     (at: number | null) => {
+      const target = at === null ? null : latest.current.follow?.(at);
+      if (target) {
+        go(target);
+        return;
+      }
       const row = at === null ? null : rowName(table, identity, at);
-      go({ options: withOptions(latest.current, { row }) }, 'replace');
+      go({ options: withOptions(latest.current.options, { row }) }, 'replace');
     },
     [table, identity, go],
   );
@@ -233,7 +240,7 @@ function FilledTable(props: Props): ReactNode {
   );
   const widths = useColumnWidths(name);
   const density = useDensity();
-  const { selected, select } = useSelectedRow(table, props.identity);
+  const { selected, select } = useSelectedRow(props);
   useWarmOrders(table, table.columns);
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
   const onUsual = (): void => {

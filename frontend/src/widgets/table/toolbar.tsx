@@ -77,6 +77,7 @@ export function SearchBox(props: SearchProps): ReactNode {
 
 const GROUP_WORDS: Readonly<Record<string, string>> = {
   name: 'Name',
+  category: 'Category',
   shape: 'Shape',
   stack: 'Stack',
   module: 'Module',
@@ -85,6 +86,7 @@ const GROUP_WORDS: Readonly<Record<string, string>> = {
 };
 const GROUP_HELP: Readonly<Record<string, string>> = {
   name: 'One row per name',
+  category: 'One row per category of operators; a click lists its operators',
   shape: 'One row per name and the shapes of its inputs',
   stack: 'One row per name and the Python functions around it',
   module: 'One row per name and the nn.Module that it ran in',

@@ -211,5 +211,11 @@ def single_launches(trace: Trace) -> Ints:
     return np.flatnonzero(is_launch & (open_count <= 0))
 
 
+def launch_call_ns(trace: Trace) -> int | None:
+    """Return the median duration of calls that launch one kernel each; None: none recorded."""
+    durations = trace.runtime_calls["duration_ns"].to_numpy()[single_launches(trace)]
+    return int(np.median(durations)) if len(durations) else None
+
+
 def _launches_a_kernel(name: str) -> bool:
     return bool(LAUNCH_NAME.search(name)) and not GRAPH_LAUNCH_NAME.search(name)

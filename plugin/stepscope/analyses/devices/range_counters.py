@@ -163,5 +163,15 @@ def operator_counters(trace: Trace) -> pd.DataFrame:
     return to_frame(BY_OPERATOR, cells, "counter", "-total", "operator")
 
 
+def mean_counters(trace: Trace, by: str) -> pd.DataFrame:
+    """Return each counter's mean over the ranges of a `full_name` or `operator`.
+
+    One row per name, one column per counter in the order of measurement; NaN: not measured.
+    """
+    rows = kernel_counters(trace)
+    means = rows.groupby([by, "counter"], sort=False)["value"].mean().unstack("counter")
+    return means.reindex(columns=rows["counter"].unique(), index=rows[by].dropna().unique())
+
+
 def _number(pid: str | None) -> int:
     return int(pid) if pid is not None and DEVICE_NUMBER.fullmatch(pid) else NONE

@@ -5,10 +5,16 @@ from typing import Annotated, Any
 
 import msgspec
 
+from stepscope.analyses.communication.all_to_all import (
+    ExchangePart,
+    exchange_part,
+    group_traffic,
+)
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.api import distributed_ranks as ranks
 from stepscope.api import distributed_tables as tables
 from stepscope.api.distributed_messages import (
+    AllToAll,
     By,
     CollectiveRanks,
     Collectives,
@@ -126,6 +132,15 @@ def _devices(shared: SharedRun, _: Group[RankSummary], __: SpanQuery) -> Table:
     return tables.device_table(shared.run)
 
 
+def all_to_all(groups: Mapping[str, Group[ExchangePart]], query: SpanQuery) -> AllToAll:
+    """Return the bytes that ranks send to each other in all-to-all exchanges."""
+    group = groups[query.run]
+    return AllToAll(
+        groups=tuple(map(tables.exchange_group, group_traffic(group.parts))),
+        waiting_count=group.waiting_count,
+    )
+
+
 def _endpoint(
     path: str, handler: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct]
 ) -> GroupsEndpoint[RankSummary, Any]:
@@ -156,4 +171,13 @@ ENDPOINTS = (
     _endpoint("distributed/collective", _collective),
     _endpoint("distributed/groups", _groups),
     _endpoint("distributed/devices", _devices),
+    GroupsEndpoint(
+        path="distributed/all-to-all",
+        meaning=signature(all_to_all)[0],
+        query=SpanQuery,
+        response=AllToAll,
+        part=exchange_part,
+        entries=_of_span,
+        handler=all_to_all,
+    ),
 )

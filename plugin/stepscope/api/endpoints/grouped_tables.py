@@ -6,9 +6,13 @@ from typing import Any, cast
 import pandas as pd
 from msgspec import structs
 
+from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_table import Grouping as Kernels
 from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.devices.range_counters import kernel_counters, mean_counters
+from stepscope.analyses.host.recomputed_forward import recomputed_operators
+from stepscope.analyses.operators.operator_categories import category_of, operator_categories
 from stepscope.analyses.operators.operator_table import Grouping as Operators
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -18,14 +22,21 @@ from stepscope.api.public_tables import cells
 from stepscope.base.errors import UnknownNameError
 from stepscope.model.trace import Trace
 
-OPERATOR_GROUPS = ("name", "shape", "stack", "module")
+OPERATOR_GROUPS = ("name", "category", "shape", "stack", "module")
 KERNEL_GROUPS = ("name", "launch", "stream")
 OPERATOR_SUMS = (
+    "operator_count",
     "call_count",
     "host_self_ns",
     "host_self_share",
+    "host_share",
     "device_self_ns",
     "device_self_share",
+    "device_share",
+    "device_event_count",
+    "recomputed_count",
+    "recomputed_host_ns",
+    "recomputed_device_ns",
 )
 KERNEL_SUMS = ("call_count", "total_ns", "kernel_share", "no_occupancy_count")
 """Not fractions of the window, in which kernels overlap."""
@@ -56,27 +67,30 @@ WORK = (
     ),
     Column("data_types", "Types", "text", "Data types of its operands."),
 )
+OPERATOR = "operator"
+NAMES = ("name", "full_name")
+COUNTER = "counter "
+"""Prefix of the keys of columns of hardware counters."""
+SHOWN_COUNTERS = 6
+"""Further counters are hidden at first."""
+CHECKPOINTING = "Activation checkpointing computes them again to save memory. Counted in steps."
 NO_SHAPES = "Needs profile(record_shapes=True)."
 
 
 def operators_table(trace: Trace, group: str = "name") -> Table:
-    """Return the operators and annotations by name, or by name and shapes, stack or module.
+    """Return the operators and annotations by name, by name and shapes, stack or module.
+
+    By `category`, one row per category of operators.
 
     Raises:
         UnknownNameError: the grouping does not exist.
         MissingDataError: the grouping needs stacks or modules, which were not recorded.
     """
     _require(group, OPERATOR_GROUPS)
-    table = operator_table(trace, cast("Operators", group))
     has_device = bool(len(trace.device_events))
-    device = trace.dialect.device
-    columns = [
-        *_operator_identity(group),
-        CALLS,
-        *(_in_group(device, _operator_device_columns(trace, table)) if has_device else ()),
-        *_in_group("Host", _host_columns(trace, table)),
-        *_with_values(WORK, table),
-    ]
+    table, columns = (
+        _categories(trace) if group == "category" else _operators(trace, cast("Operators", group))
+    )
     return Table(
         columns=tuple(columns),
         row_count=len(table),
@@ -90,6 +104,115 @@ def operators_table(trace: Trace, group: str = "name") -> Table:
     )
 
 
+def _operators(trace: Trace, group: Operators) -> tuple[pd.DataFrame, list[Column]]:
+    table = operator_table(trace, group)
+    device = trace.dialect.device
+    has_device = bool(len(trace.device_events))
+    is_operator = table["kind"] == OPERATOR
+    categories = {name: category_of(name) for name in table.loc[is_operator, "name"].unique()}
+    table = table.assign(category=table["name"].map(categories).where(is_operator, None))
+    recomputed: list[Column] = []
+    counters: list[Column] = []
+    if group == "name":
+        table, recomputed = _with_recomputed(trace, table)
+        table, counters = _with_counters(trace, table, "operator")
+    return table, [
+        *_operator_identity(group),
+        CALLS,
+        *recomputed,
+        *(_in_group(device, _operator_device_columns(trace, table)) if has_device else ()),
+        *counters,
+        *_in_group("Host", _host_columns(trace, table)),
+        *_with_values(WORK, table),
+    ]
+
+
+def _with_recomputed(trace: Trace, table: pd.DataFrame) -> tuple[pd.DataFrame, list[Column]]:
+    """Return the table with the cost of recomputed calls; without any, unchanged."""
+    recomputed = recomputed_operators(trace).set_index("operator")
+    if recomputed.empty:
+        return table, []
+    has_device = bool(len(trace.device_events))
+    device = trace.dialect.device
+    help_text = f"{{}} self time of its calls that ran again in the backward pass. {CHECKPOINTING}"
+    on_device = Column("recomputed_device_ns", "Recomputed", "ns", help_text.format(device))
+    on_host = Column(
+        "recomputed_host_ns",
+        "Recomputed host" if has_device else "Recomputed",
+        "ns",
+        help_text.format("Host"),
+        hidden=has_device,
+    )
+    calls = Column(
+        "recomputed_count",
+        "Recomputed calls",
+        "count",
+        f"Its calls that ran again in the backward pass. {CHECKPOINTING}",
+        hidden=True,
+    )
+    columns = [on_device, on_host, calls] if has_device else [on_host, calls]
+    sources = {
+        "recomputed_count": "call_count",
+        "recomputed_host_ns": "host_self_ns",
+        "recomputed_device_ns": "device_self_ns",
+    }
+    names = table["name"].where(table["kind"] == OPERATOR)
+    added = {key: names.map(recomputed[source]) for key, source in sources.items()}
+    return table.assign(**added), columns
+
+
+def _categories(trace: Trace) -> tuple[pd.DataFrame, list[Column]]:
+    """Return the categories of operators, with the columns that fractions of the step need."""
+    table = operator_categories(trace)
+    window_ns = max(1, window(trace).duration_ns)
+    table = table.assign(
+        name=table["category"],
+        device_self_share=table["device_self_ns"] / window_ns,
+        host_self_share=table["host_self_ns"] / window_ns,
+    )
+    device, whole = trace.dialect.device, _whole(trace)
+    of_device = (
+        Column(
+            "device_self_ns",
+            f"{device} self",
+            "ns",
+            f"{device} time of kernels, copies and memory sets that they launched.",
+        ),
+        Column("device_share", f"{device} share", "share", f"Fraction of all {device} time."),
+        Column(
+            "device_self_share",
+            f"{device} self of {whole}",
+            "share",
+            f"{device} time as a fraction of the window; above 100 % where streams overlap.",
+        ),
+        Column("device_event_count", f"{device} events", "count", "Kernels, copies, memory sets."),
+    )
+    of_host = (
+        Column("host_self_ns", "Host self", "ns", "Host time without nested calls."),
+        Column("host_share", "Host share", "share", "Fraction of all operators' host time."),
+        Column(
+            "host_self_share",
+            f"Host self of {whole}",
+            "share",
+            "Host time as a fraction of the window; above 100 % where threads run concurrently.",
+            hidden=True,
+        ),
+    )
+    return table, [
+        Column(
+            "name",
+            "Category",
+            "text",
+            "Follows from the operator's name. Work on devices that no operator launched is a"
+            " category of its own.",
+        ),
+        Column("operator_count", "Names", "count", "Distinct names of operators."),
+        Column("call_count", "Calls", "count", "Their calls on the host."),
+        *(_in_group(device, of_device) if len(trace.device_events) else ()),
+        *_in_group("Host", of_host),
+    ]
+
+
 def kernels_table(trace: Trace, group: str = "name") -> Table:
     """Return the kernels by name, or by name and launch (operator, grid, block, …) or stream.
 
@@ -100,17 +223,63 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
     table = kernel_table(trace, cast("Kernels", group))
     table = table.assign(window_share=table["total_ns"] / max(1, window(trace).duration_ns))
     columns = list(_kernel_columns(trace, group))
+    is_timed = len(table) > 0 or kernel_counters(trace).empty
+    if not is_timed:
+        table, columns = _counted_kernels(trace)
+    if group == "name" or not is_timed:
+        table, counters = _with_counters(trace, table, "full_name")
+        columns += counters
     return Table(
         columns=tuple(columns),
         row_count=len(table),
         values=_values(table, columns),
-        sort="total_ns",
+        sort="total_ns" if is_timed else "call_count",
         groups=KERNEL_GROUPS,
         group=group,
         sums=_present(KERNEL_SUMS, columns),
         total_ns=window(trace).duration_ns,
         empty="" if len(table) else NO_KERNELS,
     )
+
+
+def _counted_kernels(trace: Trace) -> tuple[pd.DataFrame, list[Column]]:
+    """Return the kernels whose counters were measured instead of their times."""
+    ranges = kernel_counters(trace).drop_duplicates("event")
+    counts = ranges["full_name"].value_counts(sort=False)
+    table = pd.DataFrame(
+        {
+            "name": [short(str(name)) for name in counts.index],
+            "full_name": counts.index.astype(object),
+            "call_count": counts.to_numpy(),
+        }
+    )
+    help_text = "Runs that were measured. The trace has no times of kernels: each was run again"
+    return table, [
+        *(column for column in _kernel_columns(trace, "name") if column.key in NAMES),
+        Column("call_count", "Calls", "count", f"{help_text} until all counters were read."),
+    ]
+
+
+def _with_counters(trace: Trace, table: pd.DataFrame, by: str) -> tuple[pd.DataFrame, list[Column]]:
+    """Return the table with the mean of each hardware counter; without any, unchanged."""
+    means = mean_counters(trace, by)
+    if means.empty:
+        return table, []
+    names = table["name" if by == "operator" else by]
+    if by == "operator":
+        names = names.where(table["kind"] == OPERATOR)
+    columns = [
+        Column(
+            f"{COUNTER}{counter}",
+            str(counter),
+            "count",
+            "Hardware counter of CUPTI's range profiler: mean over its kernels.",
+            hidden=at >= SHOWN_COUNTERS,
+        )
+        for at, counter in enumerate(means)
+    ]
+    added = {f"{COUNTER}{counter}": names.map(means[counter]) for counter in means}
+    return table.assign(**added), columns
 
 
 def _present(keys: Iterable[str], columns: Iterable[Column]) -> tuple[str, ...]:
@@ -136,6 +305,13 @@ def _operator_identity(group: str) -> list[Column]:
             "Kind",
             "text",
             "operator: a torch operator. annotation: a record_function range, such as a step.",
+            hidden=True,
+        ),
+        Column(
+            "category",
+            "Category",
+            "text",
+            "Matrix product, attention, elementwise, …: from the operator's name.",
             hidden=True,
         ),
     ]
@@ -362,7 +538,7 @@ class GroupedQuery(TimeRangeQuery, frozen=True, kw_only=True):
 
 
 def operators(trace: Trace, query: GroupedQuery) -> Table:
-    """Return operators and annotations by name, or by name and `shape`, `stack` or `module`."""
+    """Return operators by name, by name and `shape`, `stack` or `module`, or by `category`."""
     return operators_table(trace, query.group)
 
 

@@ -1,5 +1,6 @@
-"""Details of one kernel."""
+"""Details of one kernel, and durations of all kernels."""
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -8,11 +9,12 @@ from stepscope.analyses.core.group_statistics import group_rows, sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.occurrences import launch_ns, longest, step_index
-from stepscope.analyses.devices.kernel_launches import launches
-from stepscope.analyses.devices.kernel_table import launching_operator
+from stepscope.analyses.devices.kernel_launches import launch_call_ns, launches
+from stepscope.analyses.devices.kernel_table import kernel_durations, launching_operator
 from stepscope.api import name_details
 from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.endpoints.operators import related
+from stepscope.api.messages import Response
 from stepscope.api.metrics import whole
 from stepscope.api.name_details import (
     MOST_INSTANCES,
@@ -162,4 +164,59 @@ def _instances(
     )
 
 
-ENDPOINTS = (trace_endpoint("kernels/details", kernel_details),)
+class DurationClass(msgspec.Struct, frozen=True):
+    """Kernels of similar durations."""
+
+    from_ns: int
+    below_ns: int | None
+    """Exclusive; null in the last class."""
+    kernel_count: int
+    total_ns: int
+
+
+class KernelDurations(Response, frozen=True, kw_only=True):
+    """Durations of all kernels of a trace, and of those shorter than a launch."""
+
+    kernel_count: int
+    total_ns: int
+    classes: tuple[DurationClass, ...]
+    """Shortest first, empty ones included."""
+    launch_ns: int | None
+    """Median duration of the calls that launch one kernel each; null: none was recorded."""
+    shorter_count: int
+    """Kernels that take less than `launch_ns`."""
+    shorter_ns: int
+    """Their total duration."""
+
+
+def durations_of_kernels(trace: Trace, _: TimeRangeQuery) -> KernelDurations:
+    """Return a histogram of the durations of kernels, with their total time."""
+    took = trace.kernels["duration_ns"].to_numpy()
+    launch = launch_call_ns(trace)
+    shorter = took[took < (launch or 0)]
+    columns = ["kernel_count", "total_ns"]
+    classes = kernel_durations(trace).groupby(["from_ns", "below_ns"])[columns].sum()
+    return KernelDurations(
+        kernel_count=len(took),
+        total_ns=int(took.sum()),
+        classes=tuple(
+            DurationClass(
+                from_ns=int(from_ns),
+                below_ns=int(below_ns) if np.isfinite(below_ns) else None,
+                kernel_count=int(count),
+                total_ns=int(total_ns),
+            )
+            for (from_ns, below_ns), (count, total_ns) in zip(
+                classes.index.tolist(), classes.to_numpy().tolist(), strict=True
+            )
+        ),
+        launch_ns=launch,
+        shorter_count=len(shorter),
+        shorter_ns=int(shorter.sum()),
+    )
+
+
+ENDPOINTS = (
+    trace_endpoint("kernels/details", kernel_details),
+    trace_endpoint("kernels/durations", durations_of_kernels),
+)

@@ -1,6 +1,7 @@
 """Overview of one trace: step time by category, devices, idle causes and top operators."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -12,6 +13,7 @@ from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.devices.device_metrics import device_metrics_in
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
+from stepscope.analyses.steps.serving_phases import serving_phases
 from stepscope.analyses.steps.step_breakdown import (
     CATEGORIES,
     exclusive_times,
@@ -20,7 +22,16 @@ from stepscope.analyses.steps.step_breakdown import (
 )
 from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
-from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
+from stepscope.api.messages import (
+    Category,
+    IdleCause,
+    Overview,
+    ServingPhase,
+    StepRow,
+    Table,
+    TopRow,
+)
+from stepscope.api.metrics import finite, whole
 from stepscope.api.trace_environment import environment
 from stepscope.base import formatting
 from stepscope.base.report import DeviceReport, StepReport
@@ -58,6 +69,28 @@ def overview(trace: Trace) -> Overview:
         longest_gaps=_longest_gaps(trace),
         health=report.health,
         settings=report.settings,
+        serving=_serving(trace),
+    )
+
+
+def _serving(trace: Trace) -> tuple[ServingPhase, ...]:
+    """Return the phases of a serving engine; none for other programs."""
+    rows: list[Any] = serving_phases(trace).to_dict("records")
+    return tuple(
+        ServingPhase(
+            phase=row["phase"],
+            source=row["source"],
+            iteration_count=int(row["iteration_count"]),
+            request_count=whole(row["request_count"]),
+            prompt_token_count=whole(row["prompt_token_count"]),
+            output_token_count=whole(row["output_token_count"]),
+            wall_ns=int(row["wall_ns"]),
+            wall_share=float(row["wall_share"]),
+            device_busy_ns=int(row["device_busy_ns"]),
+            mean_ns=float(row["mean_ns"]),
+            time_per_output_token_ns=finite(row["time_per_output_token_ns"]),
+        )
+        for row in rows
     )
 
 
@@ -242,6 +275,7 @@ def narrowed(trace: Trace, start_ns: int, end_ns: int) -> Overview:
         top_operators=_top(operators_table(part, "name"), "operators"),
         top_kernels=_top(kernels_table(part, "name"), "kernels"),
         longest_gaps=_longest_gaps(trace, span),
+        serving=_serving(part),
     )
 
 
