@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.core.device_specs import MEASURED_SOURCE
+from stepscope.analyses.core.device_specs import measured_source
 from stepscope.analyses.devices.roofline import MEASURED, roofline, roofline_kernels
 from stepscope.analyses.operators.product_shapes import shape
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
@@ -72,7 +72,7 @@ def check(trace: Trace, options: Options) -> Results:
         evidence=(
             facts.fraction("Of the kernels' time", slow_work.share, "kernels"),
             facts.fraction("Of the roofline, on average", reached),
-            facts.text("Peak from", _peak_source(worst)),
+            facts.text("Peak from", _peak_source(trace, worst)),
         ),
         tables=(_table(low),),
         fix=_fix(trace, worst),
@@ -139,9 +139,10 @@ def _fix_of(case: str, *, is_short: bool, is_tuned: bool = False) -> Fix:
     )
 
 
-def _peak_source(worst: "pd.Series[float]") -> str:
+def _peak_source(trace: Trace, worst: "pd.Series[float]") -> str:
     if str(worst["peak_source"]) == MEASURED:
-        return f"measured (the sheet's is higher): {MEASURED_SOURCE}"
+        source = measured_source(trace, str(worst["data_type"]))
+        return f"measured (the sheet's is higher): {source}"
     return f"the data sheet: {worst['source']}"
 
 

@@ -118,34 +118,42 @@ AMD Instinct MI350X      256   8000  72.1 144.2      - 2309.6 2309.6   4614   46
 AMD Instinct MI355X      256   8000  78.6 157.3      - 2516.6 2516.6 5033.2 5033.2 mi355
 """
 
-MEASURED_SOURCE = (
-    "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator#maximum-achievable-"
-    "matmul-flops-comparison-table"
+MEASURED_SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        # best rates of a sweep of shapes by mamf-finder.py, read in November 2026
+        "mamf": "https://github.com/stas00/ml-engineering/tree/master/compute/accelerator#maximum-"
+        "achievable-matmul-flops-comparison-table",
+        "rates": "the best of two to four shapes of sample_logs/record/device_rates.py, "
+        "November 2026",
+    }
 )
-"""Best rates of `mamf-finder.py`, read in November 2026."""
 # Operations in 10^12 per second. H200 has the compute units of H100 SXM. The GH200 that was
 # measured has other memory than the one that is listed.
 MEASURED = """
-NVIDIA A100-SXM4-40GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
-A100-SXM4-40GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126
-NVIDIA A100-PG509-200  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
-NVIDIA A100-SXM4-80GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126
-A100-SXM4-80GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126
-NVIDIA A100-PCIE-40GB  bfloat16  252.9  2048x5120x6144    2.5.1+cu124
-A100-PCIE-40GB         bfloat16  252.9  2048x5120x6144    2.5.1+cu124
-NVIDIA A100 80GB PCIe  bfloat16  252.9  2048x5120x6144    2.5.1+cu124
-NVIDIA H100 80GB HBM3  bfloat16  794.5  2048x2048x13312   2.7.0+cu126
-NVIDIA H100 80GB HBM3  float8   1402.6  1024x9216x14336   2.7.0
-NVIDIA H200            bfloat16  794.5  2048x2048x13312   2.7.0+cu126
-NVIDIA H200            float8   1453.4  1280x4096x12032   2.7.1
-NVIDIA B200            bfloat16 1745    1792x16128x3072   2.7.1+cu128
-NVIDIA B200            float8   3432.5  -                 2.7.1
-NVIDIA GB200           bfloat16 1822    4096x9728x2048    2.10
-NVIDIA GB200           float8   3615.6  19456x5120x1536   2.10
-AMD Instinct MI300X    bfloat16  668.4  10240x15360x8192  2.5.1
-AMD Instinct MI300X VF bfloat16  668.4  10240x15360x8192  2.5.1
-AMD Instinct MI325X    bfloat16  784.9  13312x10240x8192  2.6.0
-AMD Instinct MI355X    bfloat16 1565    12288x8192x8192   2.8.0
+NVIDIA A100-SXM4-40GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126 mamf
+A100-SXM4-40GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126 mamf
+NVIDIA A100-PG509-200  bfloat16  271.2  1024x10240x5120   2.6.0+cu126 mamf
+NVIDIA A100-SXM4-80GB  bfloat16  271.2  1024x10240x5120   2.6.0+cu126 mamf
+A100-SXM4-80GB         bfloat16  271.2  1024x10240x5120   2.6.0+cu126 mamf
+NVIDIA A100-PCIE-40GB  bfloat16  252.9  2048x5120x6144    2.5.1+cu124 mamf
+A100-PCIE-40GB         bfloat16  252.9  2048x5120x6144    2.5.1+cu124 mamf
+NVIDIA A100 80GB PCIe  bfloat16  252.9  2048x5120x6144    2.5.1+cu124 mamf
+NVIDIA H100 80GB HBM3  bfloat16  794.5  2048x2048x13312   2.7.0+cu126 mamf
+NVIDIA H100 80GB HBM3  float8   1402.6  1024x9216x14336   2.7.0 mamf
+NVIDIA H200            bfloat16  794.5  2048x2048x13312   2.7.0+cu126 mamf
+NVIDIA H200            float8   1453.4  1280x4096x12032   2.7.1 mamf
+NVIDIA H200            tf32      387.1  2048x2048x13312   2.11.0+cu130 rates
+NVIDIA H200            float16   750.3  8192x8192x8192    2.11.0+cu130 rates
+NVIDIA H200            float32    49.9  2048x2048x13312   2.11.0+cu130 rates
+NVIDIA H200            float64    61.2  4096x4096x4096    2.11.0+cu130 rates
+NVIDIA B200            bfloat16 1745    1792x16128x3072   2.7.1+cu128 mamf
+NVIDIA B200            float8   3432.5  -                 2.7.1 mamf
+NVIDIA GB200           bfloat16 1822    4096x9728x2048    2.10 mamf
+NVIDIA GB200           float8   3615.6  19456x5120x1536   2.10 mamf
+AMD Instinct MI300X    bfloat16  668.4  10240x15360x8192  2.5.1 mamf
+AMD Instinct MI300X VF bfloat16  668.4  10240x15360x8192  2.5.1 mamf
+AMD Instinct MI325X    bfloat16  784.9  13312x10240x8192  2.6.0 mamf
+AMD Instinct MI355X    bfloat16 1565    12288x8192x8192   2.8.0 mamf
 """
 
 
@@ -157,6 +165,8 @@ class MeasuredPeak:
     shape: str
     """Of the product that reached it: `MxNxK`; `-`: not published."""
     torch_version: str
+    source: str
+    """Who measured it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,9 +232,12 @@ def _spec(line: str) -> DeviceSpec:
 def _measured() -> Mapping[str, Mapping[str, MeasuredPeak]]:
     peaks: dict[str, dict[str, MeasuredPeak]] = {}
     for line in MEASURED.strip().splitlines():
-        name, data_type, rate, shape, version = line.rsplit(maxsplit=4)
+        name, data_type, rate, shape, version, source = line.rsplit(maxsplit=5)
         peaks.setdefault(name.strip(), {})[data_type] = MeasuredPeak(
-            flops_per_second=float(rate) * 1e12, shape=shape, torch_version=version
+            flops_per_second=float(rate) * 1e12,
+            shape=shape,
+            torch_version=version,
+            source=MEASURED_SOURCES[source],
         )
     return peaks
 
@@ -263,6 +276,13 @@ def peak_ratio(trace: Trace, data_type: str, baseline: str) -> float | None:
         return None
     peak, baseline_peak = spec.peak(data_type), spec.peak(baseline)
     return peak / baseline_peak if peak and baseline_peak else None
+
+
+def measured_source(trace: Trace, data_type: str) -> str:
+    """Return who measured the device's peak in a type; "" where nobody did."""
+    spec = find_spec(_properties(trace)).spec
+    peak = spec.measured_peak(data_type) if spec else None
+    return peak.source if peak else ""
 
 
 def _properties(trace: Trace) -> dict[str, object]:
