@@ -10,6 +10,7 @@ import pandas as pd
 
 from stepscope.dialects import Dialect
 from stepscope.ingest import EventColumns
+from stepscope.model.execution_trace_link import ExecutionTraceLink
 from stepscope.model.frames import (
     collectives,
     copies,
@@ -63,6 +64,10 @@ class Trace:
     source: Source
     id: str = ""
     path: str = ""
+    execution_trace: ExecutionTraceLink | None = None
+    """The execution trace in the file's folder, from which input shapes come; None: there is none,
+    or the file has shapes.
+    """
     results: dict[str, Any] = field(default_factory=dict, repr=False)
     """Cached results, by the function's name; they may be released at any time."""
 
