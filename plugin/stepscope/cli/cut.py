@@ -1,7 +1,6 @@
 """`stepscope cut`: write a part of a trace as a separate trace."""
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from stepscope.render.trace_excerpt import Excerpt
 
 NS_PER_MS = 1_000_000
-STEPS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 LONGEST_MS = 1e12
 
 
@@ -57,13 +55,14 @@ def cut(  # noqa: PLR0913 (one parameter per option)
     shorter overlap is cut off, so that Perfetto draws them; their number is printed, and written
     to the file as stepscopeCut.
     """
+    from stepscope.base.step_range import parse_steps
     from stepscope.readers.tasks import cut as task
     from stepscope.render.trace_excerpt import Request
 
     request = Request(
         path=output,
         time_ns=None if steps else _time_ns(start_ms, end_ms),
-        steps=_steps(steps) if steps else None,
+        steps=parse_steps(steps, "--steps") if steps else None,
         is_repaired=not as_recorded,
     )
     if steps and (start_ms is not None or end_ms is not None):
@@ -81,15 +80,6 @@ def _time_ns(start_ms: float | None, end_ms: float | None) -> tuple[int, int]:
         msg = "--end must come after --start"
         raise click.UsageError(msg)
     return round(start_ms * NS_PER_MS), round(end_ms * NS_PER_MS)
-
-
-def _steps(text: str) -> tuple[int, int]:
-    match = STEPS.fullmatch(text.strip())
-    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if first > last:
-        msg = f"--steps takes a number, or two as in 3-5, not {text!r}"
-        raise click.UsageError(msg)
-    return first, last
 
 
 def _message(excerpt: "Excerpt", output: str) -> str:

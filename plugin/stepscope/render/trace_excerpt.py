@@ -14,6 +14,7 @@ import numpy as np
 
 from stepscope import storage
 from stepscope.analyses.core.trace_cut import Cut, cut, time_of_steps
+from stepscope.base.step_range import StepRange
 from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS
 from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import IncidentLog
@@ -34,8 +35,7 @@ class Request:
     path: str
     time_ns: tuple[int, int] | None = None
     """First and last moment; None where `steps` are given."""
-    steps: tuple[int, int] | None = None
-    """First and last step."""
+    steps: StepRange | None = None
     is_repaired: bool = True
 
 
@@ -66,7 +66,8 @@ def write(trace: Trace, request: Request) -> Excerpt:
         UsageError: it has no such steps, or no such time.
         OSError: the trace cannot be read again, or the file cannot be written.
     """
-    start_ns, end_ns = request.time_ns or time_of_steps(trace, *(request.steps or (0, 0)))
+    steps = request.steps or StepRange(0, 0)
+    start_ns, end_ns = request.time_ns or time_of_steps(trace, steps.first, steps.last)
     part = cut(trace, start_ns, end_ns, is_repaired=request.is_repaired)
     with atomic_output(request.path) as sink:
         events = write_events(trace, part, sink)
