@@ -746,7 +746,7 @@ export interface ComparisonResult {
   schema: number; // Version of the API's JSON.
   before: ComparedSide;
   after: ComparedSide;
-  is_same: boolean; // True where both sides are the same traces.
+  is_same: boolean; // True where both sides are the same steps of the same traces.
   comparison: Comparison;
   modules: ModuleRow[]; // Empty where a side has no recorded modules.
   test: string; // The test for statistical significance.
