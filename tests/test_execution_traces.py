@@ -16,6 +16,7 @@ from stepscope import ingest
 from stepscope.analyses.core.record_next import record_next
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.base.errors import UnreadableError
+from stepscope.comparison.samples import conditions
 from stepscope.ingest import execution_traces
 from stepscope.model.read import read_trace
 from stepscope.model.trace import Trace, trace_from_columns
@@ -99,6 +100,7 @@ def test_calls_get_the_inputs_of_the_nodes_with_their_ids(tmp_path: Path) -> Non
     assert link.problem == ""
     flops = operator_table(trace).set_index("name")["flops"]
     assert flops["aten::mm"] == 2 * 8 * 4 * 2
+    assert conditions(trace)["record_shapes"] == "off"
     assert "shapes" not in {advice.flag for advice in record_next(trace)}
 
 

@@ -98,6 +98,11 @@ class Trace:
         return whole_number(info.get("rank")) if isinstance(info, Mapping) else None
 
     @property
+    def has_linked_inputs(self) -> bool:
+        """Whether input shapes come from an execution trace."""
+        return self.execution_trace is not None and not self.execution_trace.problem
+
+    @property
     def is_truncated(self) -> bool:
         """Whether the file is truncated; kineto writes device events last."""
         return any(incident.kind in TRUNCATIONS for incident in self.columns.incidents)
