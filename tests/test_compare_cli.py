@@ -34,6 +34,38 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
+def test_steps_of_one_run_are_compared(log: Path) -> None:
+    result = run(log / "before", "--baseline-steps", "1", "--steps", "2", "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    [found] = report_of(result).comparisons
+    assert (found.before.name, found.after.name) == ("before, step 1", "before, step 2")
+    assert found.before.step_count == found.after.step_count == 1
+
+
+def test_steps_of_two_runs_are_compared(log: Path) -> None:
+    result = run(log / "before", log / "after", "--steps", "1-2", "--format", "json")
+    [found] = report_of(result).comparisons
+    assert (found.before.name, found.after.name) == ("before, steps 1-2", "after, steps 1-2")
+    assert (found.before.step_count, found.after.step_count) == (2, 2)
+    assert (found.step.before, found.step.after) == (STEP_US * 1000, STEP_US * 1200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--steps", "1"], "or steps of it (--baseline-steps 5 --steps 9)"),
+        (["--baseline-steps", "99", "--steps", "1"], "there is no step 99: the complete steps are"),
+        (["--baseline-steps", "b", "--steps", "1"], "--baseline-steps takes a number, or two as"),
+    ],
+)
+def test_steps_that_cannot_be_compared_are_an_error(
+    log: Path, arguments: list[str], message: str
+) -> None:
+    result = run(log / "before", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
 def report_of(result: Result) -> ComparisonReport:
     return msgspec.json.decode(result.stdout, type=ComparisonReport)
 

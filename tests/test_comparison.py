@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import stepscope
 import tracebuild
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.base.errors import UsageError
 from stepscope.base.findings import Evidence, Link, Outcome
 from stepscope.base.formatting import duration
+from stepscope.base.step_range import StepRange
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
 from stepscope.comparison.likeness import (
@@ -31,6 +33,7 @@ from stepscope.comparison.operator_changes import (
     operator_rows,
 )
 from stepscope.comparison.samples import Sample, sample
+from stepscope.comparison.selected_steps import select_steps
 from stepscope.comparison.side import MOST_SAMPLES, batched, side_samples
 from stepscope.comparison.significance import confidence_interval
 from stepscope.model.trace import Trace, trace_from_columns
@@ -70,6 +73,91 @@ def loop(
 def compared(before: Trace | list[Trace], after: Trace | list[Trace]) -> Comparison:
     sides = [each if isinstance(each, list) else [each] for each in (before, after)]
     return compare("a", [sample(t) for t in sides[0]], "b", [sample(t) for t in sides[1]])
+
+
+def of_steps(trace: Trace, before: str, after: str) -> Comparison:
+    return stepscope.compare(trace, trace, baseline_steps=before, steps=after).report.comparisons[0]
+
+
+def test_two_steps_of_one_trace_are_compared() -> None:
+    """A whole small comparison: step 1 calls mm once, step 4 twice and relu as well."""
+    rows: list[tracebuild.Row] = []
+    calls = {0: ["mm"], 1: ["mm"], 2: ["mm"], 3: ["mm"], 4: ["mm", "mm", "relu"], 5: ["mm"]}
+    for step, names in calls.items():
+        rows.append(["user_annotation", f"ProfilerStep#{step}", step * 1000, 900])
+        for at, name in enumerate(names):
+            rows.append(["cpu_op", f"aten::{name}", step * 1000 + 100 * at, 50 + step])
+    found = of_steps(trace_of(rows), "1", "4")
+    assert (found.before.name, found.after.name) == (
+        "worker, span 1, step 1",
+        "worker, span 1, step 4",
+    )
+    assert (found.before.step_count, found.after.step_count) == (1, 1)
+    assert (found.step.before, found.step.after) == (1_000_000, 1_000_000)
+    assert sum(part.change.after for part in found.waterfall) == found.step.after
+    shown = {
+        each.name: ((each.calls.before, each.calls.after), (each.host.before, each.host.after))
+        for each in found.operators
+        if each.kind != "rest"
+    }
+    assert shown == {
+        "ProfilerStep*": ((1, 1), (849_000, 738_000)),
+        "aten::mm": ((1, 2), (51_000, 108_000)),
+        "aten::relu": ((0, 1), (0, 54_000)),
+    }
+    assert not any((found.advice, found.savings, found.idle, found.figures, found.device_work))
+    assert found.warnings[0].startswith("Advice, causes of idle time and figures of devices")
+
+
+def test_all_steps_selected_give_the_figures_of_the_whole_trace() -> None:
+    ops = [("aten::mm", "gemm", 200, 2, None), ("aten::add", "add", 20, 3, None)]
+    first, second = trace_of(loop(ops)), trace_of(loop([*ops, ("aten::cos", "cos", 9, 1, None)]))
+    whole = compared(first, second)
+    selected = compare(
+        "a",
+        select_steps([sample(first)], StepRange(0, 99)),
+        "b",
+        select_steps([sample(second)], StepRange(0, 5)),
+        are_steps_selected=True,
+    )
+    assert len(whole.device_work) == 3
+    for name in ("step", "step_interval_ns", "waterfall", "operators", "device_work", "before"):
+        assert getattr(selected, name) == getattr(whole, name)
+
+
+def test_each_step_counts_once_over_all_choices() -> None:
+    """The steps' figures sum to those of the trace."""
+    trace = sample(trace_of(loop([("aten::mm", "gemm", 200, 2, None)])))
+    parts = [select_steps([trace], StepRange(step, step))[0] for step in trace.step_numbers]
+    assert sum(int(part.duration_ns.sum()) for part in parts) == trace.duration_ns.sum()
+    for costs in ("operators", "device_work"):
+        whole = getattr(trace, costs)
+        for figure in ("call_count", "host_ns", "device_ns", "host_total_ns", "device_total_ns"):
+            sums = sum(int(getattr(getattr(part, costs), figure).sum()) for part in parts)
+            assert sums == getattr(whole, figure).sum()
+
+
+def test_of_several_ranks_those_with_the_step_are_compared() -> None:
+    trace = sample(trace_of(loop([("aten::mm", "gemm", 200, 1, None)])))
+    short = select_steps([trace], StepRange(0, 2))[0]
+    assert len(select_steps([trace, short], StepRange(4, 4))) == 1
+    assert len(select_steps([trace, short], StepRange(2, 4))) == 2
+
+
+@pytest.mark.parametrize(
+    ("trace", "steps", "message"),
+    [
+        (loop([("aten::mm", "gemm", 9, 1, None)]), "7", "no step 7: the complete steps are 0-5"),
+        (loop([("aten::mm", "gemm", 9, 1, None)]), "7-9", "there are no steps 7-9: the complete"),
+        ([["cpu_op", "aten::mm", 0, 10]], "1", "there is no step 1: no step is marked"),
+        ([["cpu_op", "aten::mm", 0, 10]], "x", "steps takes a number, or two as in 3-5, not 'x'"),
+    ],
+)  # fmt: skip
+def test_steps_that_are_not_there_are_an_error(
+    trace: list[tracebuild.Row], steps: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        of_steps(trace_of(trace), steps, steps)
 
 
 def row(rows: Sequence[Row], name: str) -> Row:

@@ -152,6 +152,39 @@ def test_what_is_held_against_itself_is_called_the_same(
     assert (found.comparison.step.delta, found.comparison.step.verdict) == (0, "same")
 
 
+def test_two_steps_of_one_run_are_compared(
+    client: flask.testing.FlaskClient, turns: InTurn
+) -> None:
+    turns.work()
+    found = compared(client, "b", "b", base_steps="1", steps="3-4")
+    sides = found.comparison.before, found.comparison.after
+    assert [(side.name, side.step_count) for side in sides] == [
+        ("b, step 1", 1),
+        ("b, steps 3-4", 2),
+    ]
+    assert (len(found.before.step_ns), len(found.after.step_ns)) == (1, 2)
+    assert found.before.step_numbers == found.after.step_numbers == "0-5"
+    assert not found.is_same
+    assert compared(client, "b", "b", base_steps="1", steps="1").is_same
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ("9", "there is no step 9: the complete steps are 0-5"),
+        ("5-1", "steps takes a number, or two as in 3-5, not '5-1'"),
+    ],
+)
+def test_steps_that_are_not_there_are_refused(
+    client: flask.testing.FlaskClient, turns: InTurn, steps: str, message: str
+) -> None:
+    turns.work()
+    known = ids(client)
+    status, error = refusal(client, base_run=known["b"], run=known["b"], steps=steps)
+    assert status == 400
+    assert message in error["message"]
+
+
 def test_other_devices_are_named_where_both_sides_name_theirs(
     client: flask.testing.FlaskClient, turns: InTurn
 ) -> None:

@@ -20,8 +20,10 @@ from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.base.config import settings
 from stepscope.base.errors import MissingDataError, StepscopeError, UnreadableError, UsageError
 from stepscope.base.report import Report, RunReport
+from stepscope.base.step_range import StepRange, parse_steps
 from stepscope.comparison.messages import ComparisonReport
 from stepscope.comparison.samples import Sample, sample
+from stepscope.comparison.selected_steps import select_steps, step_label
 from stepscope.model.table import RunTable
 from stepscope.model.trace import Run, Trace
 from stepscope.readers.batch import Outcome, read_all
@@ -270,15 +272,38 @@ class Comparison:
         return comparison_markdown.render(self.report)
 
 
-def compare(before: Run | Trace, *after: Run | Trace) -> Comparison:
+def compare(
+    before: Run | Trace,
+    *after: Run | Trace,
+    steps: int | str | None = None,
+    baseline_steps: int | str | None = None,
+) -> Comparison:
     """Return the changes from one run, or trace, to each of the others.
 
     `print` the result, show it in a notebook, or use its `report`: metrics with their spread,
     significant changes, advice that was fixed, and the savings that it brought.
+
+    Args:
+        before: A run or a trace.
+        after: The others; with `baseline_steps`, they may be `before` itself.
+        steps: Compare only these steps, by their numbers: `5` or `"3-5"`.
+        baseline_steps: Steps of `before`, if they are others.
+
+    Raises:
+        UsageError: There are no such steps.
     """
-    first, *others = (_side(run) for run in (before, *after))
+    selected = _steps(steps)
+    of_before = selected if baseline_steps is None else _steps(baseline_steps)
+    first = _side(before, of_before)
     report = ComparisonReport(
-        comparisons=tuple(comparison.compare(*first, *other) for other in others),
+        comparisons=tuple(
+            comparison.compare(
+                *first,
+                *_side(other, selected),
+                are_steps_selected=(selected, of_before) != (None, None),
+            )
+            for other in after
+        ),
         test=comparison.TEST,
         version=__version__,
     )
@@ -362,10 +387,16 @@ def _only_trace(of: Run | Trace | str | PathLike[str]) -> Trace:
     return run.workers[0]
 
 
-def _side(of: Run | Trace) -> tuple[str, list[Sample]]:
+def _steps(steps: int | str | None) -> StepRange | None:
+    return None if steps is None else parse_steps(str(steps))
+
+
+def _side(of: Run | Trace, steps: StepRange | None) -> tuple[str, list[Sample]]:
     if isinstance(of, Run):
-        return of.name, [sample(trace) for trace in of.workers]
-    return f"{of.worker}, span {of.span}", [sample(of)]
+        name, traces = of.name, of.workers
+    else:
+        name, traces = f"{of.worker}, span {of.span}", (of,)
+    return step_label(name, steps), select_steps([sample(trace) for trace in traces], steps)
 
 
 def _warn(problems: Sequence[UnreadableError], *, has_result: bool) -> None:

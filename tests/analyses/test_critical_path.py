@@ -234,6 +234,76 @@ def test_work_that_takes_no_time_may_wait_for_itself() -> None:
     assert sum(part[2] for part in path_of(rows)) == 100
 
 
+def edges_of(rows: list[list[Any]]) -> list[tuple[str, str | None, str | None]]:
+    """Of each activity on the path in time's order: its name, its edge, and what it awaited."""
+    trace = trace_of(rows)
+    names = [str(row[1]) for row in rows]
+    table = critical_path_segments(trace)
+    found = [
+        (row.name, row.edge, names[row.awaited_event] if row.awaited_event >= 0 else None)
+        for row in rows_of(table)
+    ]
+    return [edge for at, edge in enumerate(found) if at == 0 or found[at - 1] != edge]
+
+
+def test_each_activity_names_what_it_waited_for() -> None:
+    rows = [
+        step(0, 100),
+        *launch(1, 2, ["a", 10, 20]),
+        *launch(2, 4, ["b", 31, 29]),
+        ["cuda_runtime", "cudaDeviceSynchronize", 6, 57, {"correlation": 9}],
+        ["cpu_op", "aten::later", 70, 20],
+    ]
+    assert edges_of(rows) == [
+        ("cudaLaunchKernel", None, None),
+        ("a", "launch", "cudaLaunchKernel"),
+        ("b", "stream", "a"),
+        ("cudaDeviceSynchronize", "sync", "b"),
+        ("aten::later", "thread", "cudaDeviceSynchronize"),
+    ]
+
+
+def test_a_call_names_the_call_of_another_thread_that_it_follows() -> None:
+    rows = [
+        step(0, 100),
+        ["cpu_op", "aten::forward", 0, 20],
+        ["cpu_op", "AddmmBackward0", 25, 20, {"tid": 200}],
+        ["cpu_op", "MulBackward0", 46, 24, {"tid": 200}],
+    ]
+    assert edges_of([*rows, ["cpu_op", "aten::optimizer", 75, 25]])[1:] == [
+        ("AddmmBackward0", "other_thread", "aten::forward"),
+        ("MulBackward0", "thread", "AddmmBackward0"),
+        ("aten::optimizer", "other_thread", "MulBackward0"),
+    ]
+
+
+def test_a_wait_between_streams_is_recorded_or_inferred() -> None:
+    record = ["cuda_sync", "Stream Wait Event", 5, 1]
+    told = {"stream": 20, "wait_on_stream": 7, "correlation": 51, "device": 0}
+    told["wait_on_cuda_event_record_corr_id"] = 50
+    assert edges_of(_two_streams([*record, told]))[-1] == ("ncclDevKernel_AllReduce", "event", "a")
+    assert edges_of(_two_streams())[-1] == ("ncclDevKernel_AllReduce", "inferred", "a")
+
+
+@pytest.mark.parametrize(
+    "run", ["synthetic_dataloader/fault", "synthetic_item_sync/fault", "ranks/balanced"]
+)
+def test_the_awaited_event_is_the_one_before_on_the_path(run: str) -> None:
+    """Or within it: on the host, segments name the outermost call."""
+    trace = trace_at(next((ROOT / "sample_logs" / run).glob("*.json.gz")))
+    table, columns = critical_path_segments(trace), trace.columns
+    end_ns = columns.start_ns + np.maximum(columns.duration_ns, 0)
+    before, after = table.iloc[:-1], table.iloc[1:]
+    event, awaited = before["event"].to_numpy(), after["awaited_event"].to_numpy()
+    keys = ["edge", "awaited_event", "thread", "stream"]
+    is_other = (before[keys].to_numpy() != after[keys].to_numpy()).any(axis=1)
+    is_hop = is_other & (awaited >= 0) & (before["step"].to_numpy() == after["step"].to_numpy())
+    assert is_hop.sum() > 50
+    event, awaited = event[is_hop], awaited[is_hop]
+    assert (columns.start_ns[event] <= columns.start_ns[awaited]).all()
+    assert (end_ns[awaited] <= end_ns[event]).all()
+
+
 def test_the_summary_counts_every_step_and_all_together() -> None:
     rows = [
         step(0, 10, 1),
@@ -439,3 +509,10 @@ def test_an_activity_begins_after_the_one_that_ended_last(trace: Trace) -> None:
         else:
             # of several that ended at once, any may be taken: it may be one that began too early
             assert waits.end_ns[waits.awaited[row]] in {last if handed else idle_since, idle_since}
+
+
+@examples(40)
+@given(traces())
+def test_an_edge_has_an_awaited_event(trace: Trace) -> None:
+    table = critical_path_segments(trace)
+    assert (table["edge"].isna() == (table["awaited_event"] < 0)).all()

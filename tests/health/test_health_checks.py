@@ -6,6 +6,7 @@ A case is a sentence with a recording and every item that the check yields for i
     repeat      rows that occur again and again: `rows`, `times`, and `every` so many microseconds;
                 each time their correlations are 1000 higher
     metadata    top-level keys of the file
+    execution_trace  fields of `ExecutionTraceLink`: an execution trace in its folder
     text        the whole file instead, where it is no valid JSON
     items       what is found: fields of `HealthItem`, `of` for `of_count`, `says` parts of the
                 message, `examples` the texts of all examples
@@ -15,6 +16,7 @@ Fields that a case leaves out are not compared, but `kind`, `severity` and `coun
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from stepscope.analyses import health
 from stepscope.analyses.health import damaged_parts, with_effect
 from stepscope.base.report import HealthItem
 from stepscope.ingest.incidents import MEANINGS
+from stepscope.model.execution_trace_link import ExecutionTraceLink
 from stepscope.model.trace import Trace, trace_from_columns
 
 HERE = Path(__file__).parent
@@ -66,14 +69,16 @@ def shifted(rest: list[Any], time: int) -> Iterator[Any]:
             yield part
 
 
-def found(stem: str, text: str) -> tuple[Trace, list[HealthItem]]:
-    trace = trace_from_columns(columns_of(text), worker="worker")
+def found(stem: str, case: Case) -> tuple[Trace, list[HealthItem]]:
+    trace = trace_from_columns(columns_of(text_of(case)), worker="worker")
+    if link := case.get("execution_trace"):
+        trace = replace(trace, execution_trace=ExecutionTraceLink(**link))
     return trace, [with_effect(item) for item in CHECKS[stem].check(trace)]
 
 
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_a_case_has_the_items_that_it_states(stem: str, case: Case) -> None:
-    _, items = found(stem, text_of(case))
+    _, items = found(stem, case)
     expected = case["items"]
     assert [item.kind for item in items] == [each["kind"] for each in expected]
     for item, each in zip(items, expected, strict=True):
@@ -92,7 +97,7 @@ def test_a_case_has_the_items_that_it_states(stem: str, case: Case) -> None:
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_an_example_is_where_it_says(stem: str, case: Case) -> None:
     text = text_of(case)
-    trace, items = found(stem, text)
+    trace, items = found(stem, case)
     for item in items:
         assert len(item.examples) <= min(3, item.count)
         for example in item.examples:
@@ -107,7 +112,7 @@ def test_an_example_is_where_it_says(stem: str, case: Case) -> None:
 
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_an_item_has_words_for_people(stem: str, case: Case) -> None:
-    for item in found(stem, text_of(case))[1]:
+    for item in found(stem, case)[1]:
         for words in (item.message, item.action):
             assert not words.endswith("."), "other words follow"
             assert "  " not in words

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from loading import SHARED_TRACES, trace_at
+from stepscope.base.step_range import StepRange
 from stepscope.comparison import compare
 from stepscope.comparison.samples import Sample, sample
+from stepscope.comparison.selected_steps import select_steps
 
 ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"
 SEARCHED = (ENVIRONMENT / "peers", ENVIRONMENT / "pandas-2.2.3")
@@ -91,9 +93,16 @@ def test_each_steps_device_work_is_htas(hta: Any) -> None:
 
 
 def test_added_gone_and_called_more_or_less_are_htas(hta: Any) -> None:
-    before, after = samples()
+    """HTA's lists are of the second iteration of each, ours of all steps and of that one."""
+    _assert_kinds_are_htas(hta, *([each] for each in samples()))
+    second = samples()[0].step_numbers[1]
+    step = StepRange(second, second)
+    _assert_kinds_are_htas(hta, *(select_steps([each], step) for each in samples()))
+
+
+def _assert_kinds_are_htas(hta: Any, before: list[Sample], after: list[Sample]) -> None:
     calls: dict[str, list[float]] = {}
-    for row in compare("a", [before], "b", [after]).device_work:
+    for row in compare("a", before, "b", after).device_work:
         if row.kind == "rest":
             continue
         sums = calls.setdefault(row.name, [0.0, 0.0])

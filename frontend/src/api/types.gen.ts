@@ -93,9 +93,11 @@ export interface ComparisonQuery {
   run: string;
   worker?: string;
   span?: string;
+  steps?: string;
   base_run: string;
   base_worker?: string;
   base_span?: string;
+  base_steps?: string;
 }
 
 export interface DistributedStepsQuery {
@@ -744,7 +746,7 @@ export interface ComparisonResult {
   schema: number; // Version of the API's JSON.
   before: ComparedSide;
   after: ComparedSide;
-  is_same: boolean; // True where both sides are the same traces.
+  is_same: boolean; // True where both sides are the same steps of the same traces.
   comparison: Comparison;
   modules: ModuleRow[]; // Empty where a side has no recorded modules.
   test: string; // The test for statistical significance.
@@ -758,6 +760,7 @@ export interface ComparedSide {
   waiting_count: number; // Traces that are not read yet.
   problems: Problem[]; // Problems of the traces that cannot be read.
   step_ns: number[]; // Step times in order.
+  step_numbers: string; // All steps of its traces as ranges.
   devices: string; // Names of its devices, or their kind where names are not recorded.
 }
 

@@ -1,6 +1,6 @@
 """`stepscope compare`: print the changes between runs, spans or ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -16,10 +16,13 @@ from stepscope.cli.summary_reading import Extraction, values_of
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
     from stepscope.base.errors import UnreadableError
+    from stepscope.base.step_range import StepRange
     from stepscope.comparison.messages import ComparisonReport
     from stepscope.comparison.samples import Sample
     from stepscope.readers.requests import Step
     from stepscope.storage.discover import TraceFile
+
+    StepSelection = tuple[StepRange | None, StepRange | None]
 
 By = Literal["run", "worker", "span"]
 REGRESSED = 1
@@ -34,6 +37,8 @@ ROWS = 8
     type=click.Choice(["run", "worker", "span"]),
     help="Compare the runs, workers or spans below one PATH, the first with each of the others.",
 )
+@click.option("--steps", metavar="N[-M]", help="Compare only steps N to M, by their numbers.")
+@click.option("--baseline-steps", metavar="N[-M]", help="Steps of BEFORE, if they are others.")
 @with_printing("JSON is one object; `stepscope schema --compare` prints its schema.")
 @click.option(
     "--rows",
@@ -57,6 +62,8 @@ def compare(  # noqa: PLR0913 (one parameter per option)
     *,
     paths: tuple[str, ...],
     by: By | None,
+    steps: str | None,
+    baseline_steps: str | None,
     printing: Printing,
     rows: int,
     percent: float | None,
@@ -75,12 +82,18 @@ def compare(  # noqa: PLR0913 (one parameter per option)
     stepscope compare log/before log/after --format markdown      # for a pull request
     stepscope compare log/resnet50 --by span                      # the first span with the others
     stepscope compare log/resnet50 --by worker --span 2           # ranks
+    stepscope compare log/resnet50 --baseline-steps 5 --steps 9   # two steps of one run
     stepscope compare main/ branch/ --fail-on-regression 5        # in CI
 
     The exit status is 0 on success, 1 if --fail-on-regression applies, and 2 if nothing could be
     compared, or if --fail-on-regression is given and sides are not comparable.
     """
-    report = _report(paths, by, selection, rule_options, effort)
+    selected = _step_selection(steps, baseline_steps)
+    if len(paths) == 1 and by is None and selected[0] != selected[1]:
+        paths *= 2
+    sides, problems = _sides(paths, by, selection, selected)
+    sampled = _sampled(sides, rule_options.settings(), effort, problems)
+    report = _report(sides, sampled, problems, selected)
     if report.comparisons or printing.form == "json":
         printing.write(_rendered(report, printing, rows))
     if not report.comparisons:
@@ -95,30 +108,43 @@ def compare(  # noqa: PLR0913 (one parameter per option)
         raise click.exceptions.Exit(NOTHING_COMPARED)
 
 
+def _step_selection(steps: str | None, baseline_steps: str | None) -> "StepSelection":
+    """Return the steps of BEFORE and of the others; None: all."""
+    from stepscope.base.step_range import parse_steps
+
+    of_all = parse_steps(steps, "--steps") if steps else None
+    return parse_steps(baseline_steps, "--baseline-steps") if baseline_steps else of_all, of_all
+
+
 def _report(
-    paths: Sequence[str],
-    by: By | None,
-    selection: Selection,
-    rule_options: RuleOptions,
-    effort: Effort,
+    sides: "Mapping[str, Sequence[TraceFile]]",
+    sampled: "Mapping[str, Sequence[Sample]]",
+    problems: "Sequence[UnreadableError]",
+    selected: "StepSelection",
 ) -> "ComparisonReport":
-    """Return the comparison, reading files one by one."""
+    """Return the comparison of the first side with each of the others."""
     from stepscope._version import __version__
     from stepscope.base.report import Report
     from stepscope.comparison import TEST, compare
     from stepscope.comparison.messages import ComparisonReport
+    from stepscope.comparison.selected_steps import select_steps
     from stepscope.render import phrases
 
-    sides, problems = _sides(paths, by, selection)
-    sampled = _sampled(sides, rule_options.settings(), effort, problems)
     shown_problems = as_problems(problems)
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=shown_problems)):
         click.echo(f"stepscope: {line}", err=True)
-    first, *others = sampled.items() if sampled else [("", [])]
+    first, *others = [
+        (name, select_steps(traces, selected[min(at, 1)]))
+        for at, (name, traces) in enumerate(sampled.items())
+    ] or [("", [])]
     is_usable = len(sampled) == len(sides)
+    are_selected = selected != (None, None)
     return ComparisonReport(
-        comparisons=tuple(compare(*first, *other) for other in others) if is_usable else (),
+        comparisons=tuple(
+            compare(*first, *other, are_steps_selected=are_selected)
+            for other in (others if is_usable else ())
+        ),
         test=TEST,
         problems=shown_problems,
         version=__version__,
@@ -126,23 +152,29 @@ def _report(
 
 
 def _sides(
-    paths: Sequence[str], by: By | None, selection: Selection
+    paths: Sequence[str], by: By | None, selection: Selection, selected: "StepSelection"
 ) -> "tuple[dict[str, list[TraceFile]], list[UnreadableError]]":
     """Return the files of each side by name, in the given order."""
     from stepscope.base.errors import UsageError
     from stepscope.base.urls import redacted
+    from stepscope.comparison.selected_steps import step_label
 
     problems: list[UnreadableError] = []
     sides: dict[str, list[TraceFile]] = {}
     if by is None and len(paths) == 1:
-        msg = "pass two paths, or compare parts of one path: --by run, worker or span"
+        msg = (
+            "pass two paths, compare parts of one path (--by run, worker or span), or steps of it"
+            " (--baseline-steps 5 --steps 9)"
+        )
         raise UsageError(msg)
-    for path, short in zip(paths, _short([redacted(path) for path in paths]), strict=True):
+    for at, (path, short) in enumerate(
+        zip(paths, _short([redacted(path) for path in paths]), strict=True)
+    ):
         files, unreadable = files_at([path])
         problems += unreadable
         for file in selection.of(files):
             name = f"{by} {getattr(file, by)}" if by else short
-            sides.setdefault(name, []).append(file)
+            sides.setdefault(step_label(name, selected[0 if at == 0 else 1]), []).append(file)
     if not problems:
         _check_two_sides(sides, by)
     return sides, problems
@@ -174,7 +206,7 @@ def _check_two_sides(sides: "dict[str, list[TraceFile]]", by: By | None) -> None
 
 
 def _sampled(
-    sides: "dict[str, list[TraceFile]]",
+    sides: "Mapping[str, Sequence[TraceFile]]",
     rules: "AdviceSettings",
     effort: Effort,
     problems: "list[UnreadableError]",
@@ -182,16 +214,20 @@ def _sampled(
     """Return the data of each readable file, by side."""
     from stepscope.base.errors import UnreadableError
 
-    pairs = [(name, file) for name, files in sides.items() for file in files]
+    files = {file.id: file for of_side in sides.values() for file in of_side}
     extract = Extraction(steps=_steps, of=lambda summary: summary.sample, with_samples=True)
-    values = values_of([file for _, file in pairs], extract, rules, effort.settings())
-    samples: dict[str, list[Sample]] = {}
-    for (name, _), value in zip(pairs, values, strict=True):
-        if isinstance(value, UnreadableError):
-            problems.append(value)
-        else:
-            samples.setdefault(name, []).append(value)
-    return samples
+    values = values_of([*files.values()], extract, rules, effort.settings())
+    problems += [value for value in values if isinstance(value, UnreadableError)]
+    by_file = {
+        file: value
+        for file, value in zip(files, values, strict=True)
+        if not isinstance(value, UnreadableError)
+    }
+    read = {
+        name: [by_file[file.id] for file in of_side if file.id in by_file]
+        for name, of_side in sides.items()
+    }
+    return {name: samples for name, samples in read.items() if samples}
 
 
 def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":

@@ -17,6 +17,7 @@ from stepscope.comparison.device_metrics import figures, idle
 from stepscope.comparison.messages import Change, Comparison, Part, Side
 from stepscope.comparison.operator_changes import device_rows, operator_rows
 from stepscope.comparison.samples import Sample
+from stepscope.comparison.selected_steps import NOTE
 from stepscope.comparison.side import SideSamples, between_spans, side_samples
 from stepscope.comparison.significance import changes, confidence_interval
 
@@ -29,10 +30,21 @@ TEST = (
 )
 
 
-def compare(name: str, before: Sequence[Sample], other: str, after: Sequence[Sample]) -> Comparison:
-    """Return the changes from the traces of one side to those of the other."""
+def compare(
+    name: str,
+    before: Sequence[Sample],
+    other: str,
+    after: Sequence[Sample],
+    *,
+    are_steps_selected: bool = False,
+) -> Comparison:
+    """Return the changes from the traces of one side to those of the other.
+
+    With selected steps, results of whole traces are left out: advice, savings, causes of idle time.
+    """
     sides = side_samples(name, before), side_samples(other, after)
     comparable = comparability(before, after)
+    is_saving_shown = comparable.level != "not-comparable" and not are_steps_selected
     step, waterfall = _waterfall(*sides)
     return Comparison(
         before=_side(sides[0]),
@@ -41,13 +53,13 @@ def compare(name: str, before: Sequence[Sample], other: str, after: Sequence[Sam
         step=step,
         step_interval_ns=confidence_interval(*(side.durations() for side in sides)),
         waterfall=waterfall,
-        idle=idle(*sides),
-        figures=figures(*sides),
+        idle=() if are_steps_selected else idle(*sides),
+        figures=() if are_steps_selected else figures(*sides),
         operators=operator_rows(sides),
         device_work=device_rows(sides),
-        advice=advice_changes(*sides),
-        savings=() if comparable.level == "not-comparable" else followed_savings(*sides),
-        warnings=tuple(warnings(*sides)),
+        advice=() if are_steps_selected else advice_changes(*sides),
+        savings=followed_savings(*sides) if is_saving_shown else (),
+        warnings=(*((NOTE,) if are_steps_selected else ()), *warnings(*sides)),
         settings=setting_changes(*sides),
     )
 

@@ -287,7 +287,8 @@ def _device_names(trace: Trace) -> str:
 def _flags(trace: Trace) -> Iterator[tuple[str, bool]]:
     """Yield the profiler's options that cost time, by the file's content."""
     calls, kinds = trace.host_calls, trace.source.kinds
-    yield "record_shapes", bool((calls["input_dims"].cat.codes >= 0).any())
+    has_shapes = bool((calls["input_dims"].cat.codes >= 0).any())
+    yield "record_shapes", has_shapes and not trace.has_linked_inputs
     stacks = (calls["call_stack"].cat.codes >= 0).any() or len(trace.python_calls)
     yield "with_stack", bool(stacks)
     yield "profile_memory", bool((kinds == int(Kind.MEMORY)).any())

@@ -10,6 +10,7 @@ import pandas as pd
 
 from stepscope.dialects import Dialect
 from stepscope.ingest import EventColumns
+from stepscope.model.execution_trace_link import ExecutionTraceLink
 from stepscope.model.frames import (
     collectives,
     copies,
@@ -63,6 +64,10 @@ class Trace:
     source: Source
     id: str = ""
     path: str = ""
+    execution_trace: ExecutionTraceLink | None = None
+    """The execution trace in the file's folder, from which input shapes come; None: there is none,
+    or the file has shapes.
+    """
     results: dict[str, Any] = field(default_factory=dict, repr=False)
     """Cached results, by the function's name; they may be released at any time."""
 
@@ -91,6 +96,11 @@ class Trace:
         """The rank in the process group (`distributedInfo.rank`), if recorded."""
         info = self.metadata.get("distributedInfo")
         return whole_number(info.get("rank")) if isinstance(info, Mapping) else None
+
+    @property
+    def has_linked_inputs(self) -> bool:
+        """Whether input shapes come from an execution trace."""
+        return self.execution_trace is not None and not self.execution_trace.problem
 
     @property
     def is_truncated(self) -> bool:

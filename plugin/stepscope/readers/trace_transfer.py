@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.timeline import prefetch
 from stepscope.dialects import all_dialects
 from stepscope.ingest import EventColumns
+from stepscope.model.execution_trace_link import ExecutionTraceLink
 from stepscope.model.frames.source import Source
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
@@ -31,6 +32,7 @@ class PackedTrace:
     span: str
     id: str
     path: str
+    execution_trace: ExecutionTraceLink | None
     columns: EventColumns
     kinds: NDArray[np.int8]
     dialect: str
@@ -46,6 +48,7 @@ def pack(trace: Trace) -> PackedTrace:
         span=trace.span,
         id=trace.id,
         path=trace.path,
+        execution_trace=trace.execution_trace,
         columns=_undecoded(trace.columns),
         kinds=trace.source.kinds,
         dialect=trace.dialect.name,
@@ -64,6 +67,7 @@ def unpack(packed: PackedTrace) -> Trace:
         source=Source(columns=packed.columns, kinds=packed.kinds, dialect=dialect),
         id=packed.id,
         path=packed.path,
+        execution_trace=packed.execution_trace,
         results={**results, **packed.whole},
     )
 

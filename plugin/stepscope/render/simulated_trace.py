@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace
+from stepscope.render.chrome_events import metadata, microseconds
 from stepscope.replay.simulated_events import (
     Span,
     simulated_device_events,
@@ -75,10 +76,10 @@ def _texts(trace: Trace, simulation: Simulation) -> Iterator[str]:
     for tracks in _tracks(trace, simulation):
         for version, times in zip(VERSIONS, tracks.times, strict=True):
             process += 1
-            yield _metadata("process_name", process, {"name": f"{tracks.label}, {version}"})
-            yield _metadata("process_sort_index", process, {"sort_index": process})
+            yield metadata("process_name", process, {"name": f"{tracks.label}, {version}"})
+            yield metadata("process_sort_index", process, {"sort_index": process})
             for number, name in tracks.track_names.items():
-                yield _metadata("thread_name", process, {"name": name}, number)
+                yield metadata("thread_name", process, {"name": name}, number)
             yield from _events(tracks, times, process)
 
 
@@ -132,14 +133,5 @@ def _events(tracks: Tracks, times: Span, process: int) -> Iterator[str]:
             yield (
                 f'{{"ph": "X", "cat": "{CATEGORIES[Kind(kind)]}", "name": {json.dumps(name)}, '
                 f'"pid": {process}, "tid": {track}, '
-                f'"ts": {_microseconds(start_ns)}, "dur": {_microseconds(duration_ns)}}}'
+                f'"ts": {microseconds(start_ns)}, "dur": {microseconds(duration_ns)}}}'
             )
-
-
-def _microseconds(time_ns: int) -> str:
-    sign = "-" if time_ns < 0 else ""
-    return f"{sign}{abs(time_ns) // 1000}.{abs(time_ns) % 1000:03d}"
-
-
-def _metadata(name: str, process: int, values: dict[str, str | int], track: int = 0) -> str:
-    return json.dumps({"ph": "M", "name": name, "pid": process, "tid": track, "args": values})

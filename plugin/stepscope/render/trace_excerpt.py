@@ -1,11 +1,11 @@
-"""A part of a trace as a Chrome trace of its own, with the file's text of each event.
+"""A trace, or a part of it, as a Chrome trace with the file's text of each event.
 
 The file is read once more, one event in memory at a time. An event that was invalid JSON is written
 as it was repaired; one that was shortened differs in `dur` alone.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, BinaryIO
@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from stepscope import storage
-from stepscope.analyses.core.trace_cut import Cut, cut, time_of_steps
+from stepscope.analyses.core.trace_cut import Cut, cut, time_of_steps, whole
+from stepscope.base.step_range import StepRange
 from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS
 from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import IncidentLog
@@ -21,6 +22,8 @@ from stepscope.ingest.inflate import Inflater
 from stepscope.ingest.reader import Limits
 from stepscope.ingest.repair import BeyondRepairError, repair
 from stepscope.model.trace import Trace
+from stepscope.render.chrome_events import microseconds
+from stepscope.render.drawn_events import CATEGORY, Drawing, drawn_events
 from stepscope.storage.output_files import atomic_output
 
 NOTE = "stepscopeCut"
@@ -33,19 +36,22 @@ class Request:
 
     path: str
     time_ns: tuple[int, int] | None = None
-    """First and last moment; None where `steps` are given."""
-    steps: tuple[int, int] | None = None
-    """First and last step."""
+    """First and last moment."""
+    steps: StepRange | None = None
+    """Without both, the whole trace, every event as recorded."""
     is_repaired: bool = True
+    drawings: tuple[Drawing, ...] = ()
+    """Events to add."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenEvents:
-    """Counts of events written, shortened, and lost (they could not be read again)."""
+    """Counts of events written, shortened, lost (they could not be read again), and added."""
 
     event_count: int
     shortened_count: int
     lost_count: int
+    drawn_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,28 +68,40 @@ def write(trace: Trace, request: Request) -> Excerpt:
     """Write the requested part of a trace to a file.
 
     Raises:
-        MissingDataError: the trace has no steps.
+        MissingDataError: the trace has no steps, or nothing to draw.
         UsageError: it has no such steps, or no such time.
         OSError: the trace cannot be read again, or the file cannot be written.
     """
-    start_ns, end_ns = request.time_ns or time_of_steps(trace, *(request.steps or (0, 0)))
-    part = cut(trace, start_ns, end_ns, is_repaired=request.is_repaired)
+    part = _part(trace, request)
     with atomic_output(request.path) as sink:
-        events = write_events(trace, part, sink)
-    return Excerpt(start_ns=start_ns, end_ns=end_ns, of_count=len(trace), written=events)
+        events = write_events(trace, part, sink, request.drawings)
+    return Excerpt(start_ns=part.start_ns, end_ns=part.end_ns, of_count=len(trace), written=events)
 
 
-def write_events(trace: Trace, part: Cut, sink: BinaryIO) -> WrittenEvents:
-    """Write a part of a trace as a JSON document.
+def _part(trace: Trace, request: Request) -> Cut:
+    if request.time_ns is None and request.steps is None:
+        return whole(trace)
+    steps = request.steps or StepRange(0, 0)
+    time_ns = request.time_ns or time_of_steps(trace, steps.first, steps.last)
+    return cut(trace, *time_ns, is_repaired=request.is_repaired)
+
+
+def write_events(
+    trace: Trace, part: Cut, sink: BinaryIO, drawings: Sequence[Drawing] = ()
+) -> WrittenEvents:
+    """Write a part of a trace as a JSON document, with drawings at the end.
 
     Raises:
+        MissingDataError: the trace has nothing to draw.
         OSError: the trace cannot be read again, or the sink cannot be written.
     """
-    note = {
+    note: dict[str, Any] = {
         "start_ns": part.start_ns,
         "end_ns": part.end_ns,
         "shortened_count": len(part.shortened),
     }
+    if drawings:
+        note["added"] = {"category": CATEGORY, "drawings": list(drawings)}
     sink.write(b"{\n")
     for key, value in {**trace.metadata, NOTE: note}.items():
         sink.write(f"{json.dumps(key)}: {_encoded(value)},\n".encode("utf-8", "replace"))
@@ -95,11 +113,16 @@ def write_events(trace: Trace, part: Cut, sink: BinaryIO) -> WrittenEvents:
             sink.write(b",\n" if count else b"\n")
             sink.write(text)
             count += 1
+    drawn_count = 0
+    for drawn in drawn_events(trace, drawings, (part.start_ns, part.end_ns)):
+        sink.write(f"{',' if count or drawn_count else ''}\n{drawn}".encode("utf-8", "replace"))
+        drawn_count += 1
     sink.write(b"\n]}\n")
     return WrittenEvents(
         event_count=count,
         shortened_count=len(durations),
         lost_count=len(part.events) - count,
+        drawn_count=drawn_count,
     )
 
 
@@ -151,7 +174,7 @@ def _as_json(raw: bytes, duration_ns: int | None) -> bytes:
     except BeyondRepairError:
         return b""
     if duration_ns is not None:
-        event["dur"] = f"{duration_ns // 1000}.{duration_ns % 1000:03d}".encode()
+        event["dur"] = microseconds(duration_ns).encode()
     return _encoded(event).encode("utf-8", "replace")
 
 

@@ -203,6 +203,21 @@ def _other_json(root: str) -> str:
     return next((path for path in named if path.endswith(OTHER_NAMES)), "")
 
 
+def other_json_files(folder: str) -> list[str]:
+    """Return the JSON files of a folder whose names are not those of traces.
+
+    Raises:
+        OSError: The folder cannot be listed.
+        UnreadableError: The same for a remote folder.
+    """
+    names = [name for _, page in storage.files_in(folder) for name in page]
+    return [
+        urls.join(folder, name)
+        for name in names
+        if name.endswith(OTHER_NAMES) and not TRACE_NAME.match(name)
+    ]
+
+
 def _single(path: str) -> TraceFile:
     name = urls.name(path)
     match = TRACE_NAME.match(name)

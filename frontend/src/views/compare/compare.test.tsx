@@ -465,6 +465,26 @@ describe('the page', () => {
     expect(store.current()).toMatchObject({ run: fault.id, baseRun: fix.id, baseWorker: '*' });
   });
 
+  it('requests selected steps of both sides, and swaps them', async () => {
+    const get = answered([candidate(fault)]);
+    const page = <ComparePage selection={firstOf(fix)} runs={listed(fault, fix)} />;
+    const { store } = renderInPage(page, { options: { 'base-steps': '5' } });
+    await waitFor(() => expect(screen.getByText('−44.5 %')).toBeTruthy());
+    expect(get.mock.lastCall?.[1]).toMatchObject({ base_steps: '5', steps: null });
+    expect(screen.queryByRole('heading', { name: 'Advice' })).toBeNull();
+    const [, after] = screen.getAllByRole('textbox', { name: 'Steps' });
+    if (!after) throw new Error('no field');
+    await userEvent.type(after, '7-');
+    expect(after.getAttribute('aria-invalid')).toBe('true');
+    await userEvent.type(after, '9{Enter}');
+    expect(store.current().options).toEqual({ 'base-steps': '5', steps: '7-9' });
+    await waitFor(() =>
+      expect(get.mock.lastCall?.[1]).toMatchObject({ base_steps: '5', steps: '7-9' }),
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Swap before and after' }));
+    expect(store.current().options).toMatchObject({ 'base-steps': '7-9', steps: '5' });
+  });
+
   it('asks for a run without an earlier one of the same family', async () => {
     const stranger = recorded('resnet', 3);
     answered([

@@ -13,6 +13,7 @@ import { useCandidates, useComparison } from './query';
 import { Question } from './question';
 import { ComparisonReport } from './report';
 import {
+  asBefore,
   choicesInRun,
   defaultSides,
   namedSides,
@@ -37,13 +38,16 @@ function UnknownBaseline({ name }: { readonly name: string | null }): ReactNode 
   );
 }
 
-function NothingToCompare(): ReactNode {
+function NothingToCompare({ side }: { readonly side: Side }): ReactNode {
   return (
     <Empty icon="compare" title="Nothing to compare with yet">
       <p>
         This is the only trace in the log directory. Change one thing and record again into another
         folder of the same directory to compare the two.
       </p>
+      <Goto to={asBefore(side)} className="button">
+        Compare two of its steps
+      </Goto>
     </Empty>
   );
 }
@@ -102,7 +106,7 @@ function DefaultBody({ selection, runs }: ListProps): ReactNode {
   const sides: Sides = defaultSides(runs, selection, location, candidates);
   const { before, after } = sides;
   const isAlone = runs.runs.length < 2 && choicesInRun(after).length === 0;
-  if (before === null && isAlone) return <NothingToCompare />;
+  if (before === null && isAlone) return <NothingToCompare side={after} />;
   if (isLoading && runs.runs.length > 1) return <Skeleton />;
   if (before !== null) return <Body runs={runs} {...sides} before={before} />;
   return <Question runs={runs} after={after} candidates={candidates} />;

@@ -16,6 +16,7 @@ import { Comparability } from './comparability';
 import { PartsList } from './parts_list';
 import { isComparable, sizeOf, verdictOf, verdictText } from './phrases';
 import { RowsTable } from './rows_table';
+import { hasSelectedSteps } from './selected_steps';
 import { asBefore, nameOf, type Side } from './sides';
 import { StepsCard } from './steps_card';
 import { sourceOf } from './waterfall';
@@ -57,7 +58,7 @@ export function caveatsOf({ comparison, before, after, is_same }: ComparisonResu
   const pendingCount = before.waiting_count + after.waiting_count;
   return [
     is_same
-      ? 'Both sides are the same traces: nothing can have changed. Select another baseline.'
+      ? 'Both sides are the same steps: nothing can have changed. Select another baseline, or other steps.'
       : '',
     pendingCount > 0
       ? `${plural(pendingCount, 'trace is', 'traces are')} still to be read: the figures may change.`
@@ -172,6 +173,7 @@ function useOpening(data: ComparisonResult, tables: RefObject<HTMLElement | null
 export function ComparisonReport({ data, before, after }: Props): ReactNode {
   const tables = useRef<HTMLElement>(null);
   const open = useOpening(data, tables);
+  const isOfSteps = hasSelectedSteps(useNavigation().location.options);
   const { comparison } = data;
   const hasSteps = comparison.before.step_count > 0 && comparison.after.step_count > 0;
   const hasDevices = comparison.idle.length + comparison.figures.length > 0;
@@ -192,7 +194,7 @@ export function ComparisonReport({ data, before, after }: Props): ReactNode {
           </Card>
           <StepsCard data={data} />
         </div>
-        <AdviceCard comparison={comparison} before={before} />
+        {!isOfSteps && <AdviceCard comparison={comparison} before={before} />}
         {hasDevices && (
           <div className="compare-pair">
             <PartsList

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ComparisonResult, Side } from '../../api/types.gen';
+import type { ComparedSide, ComparisonResult, Side } from '../../api/types.gen';
 import { duration, plural, quantityExact, tick } from '../../core/format';
 import { Card } from '../../widgets/card';
 import { PlainTable } from '../../widgets/plain_table';
@@ -112,7 +112,7 @@ function Strips({ data }: Props): ReactNode {
 interface Line {
   readonly label: string;
   readonly help: string;
-  readonly value: (side: Side) => string;
+  readonly value: (side: Side, compared: ComparedSide) => string;
   readonly exact: (side: Side) => string;
 }
 
@@ -142,6 +142,12 @@ const LINES: readonly Line[] = [
     help: 'Steps of several ranks count once.',
     value: (side) => String(side.step_count),
     exact: (side) => plural(side.recording_count, 'trace'),
+  },
+  {
+    label: 'Recorded steps',
+    help: 'The numbers of all complete steps; select some of them above.',
+    value: (_, { step_numbers }) => step_numbers || '–',
+    exact: () => '',
   },
 ];
 
@@ -178,13 +184,13 @@ export function StepsCard({ data }: Props): ReactNode {
             label: 'Before',
             isNumber: true,
             title: (line) => line.exact(before),
-            cell: (line) => line.value(before),
+            cell: (line) => line.value(before, data.before),
           },
           {
             label: 'After',
             isNumber: true,
             title: (line) => line.exact(after),
-            cell: (line) => line.value(after),
+            cell: (line) => line.value(after, data.after),
           },
         ]}
       />

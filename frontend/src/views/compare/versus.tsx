@@ -6,6 +6,7 @@ import { useNavigation } from '../../state/navigation';
 import { Button } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { type Choice, Picker } from '../../widgets/picker';
+import { StepsField, withSwappedSteps } from './selected_steps';
 import { ALL, asAfter, asBefore, counterpart, type Side } from './sides';
 
 function workerChoices(run: RunState): Choice[] {
@@ -42,10 +43,12 @@ interface SideProps {
   readonly side: Side;
   readonly title: string;
   readonly note: string;
+  /** The option of its steps. */
+  readonly steps: 'steps' | 'base-steps';
   readonly choose: (side: Side) => void;
 }
 
-function SidePicker({ runs, side, title, note, choose }: SideProps): ReactNode {
+function SidePicker({ runs, side, title, note, steps, choose }: SideProps): ReactNode {
   const workers = workerChoices(side.run);
   const spans = spanChoices(side);
   const nameOfKey = (key: string): string | null => (key === ALL ? null : key);
@@ -85,6 +88,7 @@ function SidePicker({ runs, side, title, note, choose }: SideProps): ReactNode {
           />
         </>
       )}
+      <StepsField name={steps} />
     </fieldset>
   );
 }
@@ -108,13 +112,14 @@ export function Versus({ runs, before, after, reason }: Props): ReactNode {
         side={before}
         title="Before"
         note={reason}
+        steps="base-steps"
         choose={(side) => go(asBefore(side))}
       />
       <Button
         square
         title="Swap before and after"
         aria-label="Swap before and after"
-        onClick={() => go({ ...asAfter(before, options), ...asBefore(after) })}
+        onClick={() => go({ ...asAfter(before, withSwappedSteps(options)), ...asBefore(after) })}
       >
         <Icon name="swap" />
       </Button>
@@ -123,6 +128,7 @@ export function Versus({ runs, before, after, reason }: Props): ReactNode {
         side={after}
         title="After"
         note="the shown run"
+        steps="steps"
         // The baseline stays, also a default one.
         choose={(side) => go({ ...asAfter(side, options), ...asBefore(before) })}
       />

@@ -27,8 +27,8 @@ SCHEMA: Schema = (
     Column("identifier", "object", "text", "Tells tracks of one name apart; None: there is none."),
     Column("device", "int64", "id", "The device's number; -1: not recorded."),
     Column("unit", "object", "text", "Where series or name end in it, as in `Power (W)`; None."),
-    Column("derived_by", "object", "text", "`torch-tb-profiler` or `HTA`, which computed it from"
-           " the events; None: recorded."),
+    Column("derived_by", "object", "text", "`torch-tb-profiler`, `HTA` or `stepscope`, which"
+           " computed it from the events; None: recorded."),
     Column("sample_count", "int64", "count", "Samples that are numbers."),
     Column("first_ns", "int64", "ns", "Time of the first sample, from the trace's first event."),
     Column("last_ns", "int64", "ns", "Time of the last sample."),

@@ -94,6 +94,21 @@ def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -
     )
 
 
+def whole(trace: Trace) -> Cut:
+    """Return every event of the trace, as recorded."""
+    columns = trace.columns
+    timed = columns.start_ns != NO_TIME
+    end_ns = columns.start_ns + np.maximum(columns.duration_ns, 0)
+    nothing = np.empty(0, dtype=np.int64)
+    return Cut(
+        start_ns=int(columns.start_ns.min(where=timed, initial=0)),
+        end_ns=int(end_ns.max(where=timed, initial=0)) + 1,
+        events=np.arange(len(trace)),
+        shortened=nothing,
+        duration_ns=nothing,
+    )
+
+
 def _is_phase(columns: EventColumns, *phases: str) -> Mask:
     codes = [code for code, text in enumerate(columns.strings) if text in phases]
     return np.isin(columns.phase, codes)

@@ -18,6 +18,7 @@ from stepscope.analyses.idle.critical_path import (
     CriticalPath,
     critical_path,
 )
+from stepscope.analyses.idle.critical_path_edges import EDGES, path_edges
 from stepscope.analyses.idle.host_waits import host_waits
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
@@ -88,6 +89,7 @@ BOUND_BY = Column(
     "launching call's start to the work's; `kernel_gap`: from one device activity to the next; "
     "`sync_wait`: from its end to the waiting call's return. Includes HTA's `bound_by`.",
 )
+EDGE_MEANINGS = ", ".join(f"`{name}` ({meaning})" for name, meaning in EDGES.items())
 SEGMENT_SCHEMA: Schema = (
     Column("step", "object", "text", "The step's name, or `whole recording`."),
     Column("start_ns", "int64", "ns", "Start of the segment, from the trace's first event."),
@@ -101,7 +103,10 @@ SEGMENT_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number; -1 on the host."),
     Column("stream", "int64", "id", "The stream on that device; -1 on the host."),
     Column("is_inferred", "bool", "", "A wait between streams that is inferred from times."),
-)
+    Column("edge", "object", "", f"What the activity had to wait for: {EDGE_MEANINGS}; None:"
+           " nothing known."),
+    Column("awaited_event", "int64", "id", "The event it had to wait for; -1: none."),
+)  # fmt: skip
 SUMMARY_SCHEMA: Schema = (
     Column("step", "object", "text", "The step's name; None: all steps together."),
     BOUND_BY,
@@ -156,6 +161,8 @@ def critical_path_segments(trace: Trace) -> pd.DataFrame:
         "device": np.append(device["device"].to_numpy(), NONE)[path.device_event],
         "stream": np.append(device["stream"].to_numpy(), NONE)[path.device_event],
         "is_inferred": path.is_inferred,
+        "edge": np.array([*EDGES, None], dtype=object)[path_edges(trace).kind],
+        "awaited_event": path_edges(trace).awaited,
     }
     return to_frame(SEGMENT_SCHEMA, columns)
 

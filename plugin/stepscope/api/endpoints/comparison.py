@@ -1,13 +1,16 @@
 """Comparison of two runs, workers or spans."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query, RunQuery
 from stepscope.api.messages import Response
 from stepscope.base.errors import UnknownNameError
+from stepscope.base.formatting import number_ranges
 from stepscope.base.report import Problem
+from stepscope.base.step_range import StepRange, parse_steps
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison import TEST, compare
@@ -16,6 +19,7 @@ from stepscope.comparison.likeness import SAME_MODEL
 from stepscope.comparison.messages import Comparable, Comparison, ModuleRow, Status
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import Sample, sample
+from stepscope.comparison.selected_steps import select_steps, step_label
 from stepscope.comparison.side import SideSamples, side_samples
 from stepscope.render.comparison_phrases import (
     NEUTRAL,
@@ -36,6 +40,8 @@ class ComparedSide(msgspec.Struct, frozen=True):
     step_ns: tuple[int, ...]
     """Step times in order: means over ranks, and over neighbouring steps of very long traces; empty
     without steps."""
+    step_numbers: str
+    """All steps of its traces as ranges: `3-8`; empty without steps."""
     devices: str
     """Names of its devices, or their kind where names are not recorded."""
 
@@ -46,7 +52,7 @@ class ComparisonResult(Response, frozen=True, kw_only=True):
     before: ComparedSide
     after: ComparedSide
     is_same: bool
-    """True where both sides are the same traces."""
+    """True where both sides are the same steps of the same traces."""
     comparison: Comparison
     modules: tuple[ModuleRow, ...]
     """Empty where a side has no recorded modules."""
@@ -60,17 +66,44 @@ class ComparisonResult(Response, frozen=True, kw_only=True):
     """Labels of the statuses of rows."""
 
 
-Side = tuple[str, Group[Sample]]
-"""Label of a side, and its traces."""
+@dataclass(frozen=True, kw_only=True)
+class SideTraces:
+    """A side of a comparison: its traces, and the steps to compare."""
+
+    name: str
+    group: Group[Sample]
+    steps: StepRange | None = None
+    """None: all."""
+
+    @property
+    def traces(self) -> list[Sample]:
+        """The traces with only these steps."""
+        return select_steps(self.group.parts, self.steps)
+
+    @property
+    def label(self) -> str:
+        """The name with the selected steps."""
+        return step_label(self.name, self.steps)
 
 
-def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonResult:
-    """Return the differences between two sides."""
-    sides = _samples(before), _samples(after)
-    comparison = compare(before[0], before[1].parts, after[0], after[1].parts)
+def compare_sides(before: SideTraces, after: SideTraces, *, is_same: bool) -> ComparisonResult:
+    """Return the differences between two sides.
+
+    Raises:
+        UsageError: A side has none of its selected steps.
+    """
+    traces = before.traces, after.traces
+    sides = side_samples(before.label, traces[0]), side_samples(after.label, traces[1])
+    comparison = compare(
+        before.label,
+        traces[0],
+        after.label,
+        traces[1],
+        are_steps_selected=(before.steps, after.steps) != (None, None),
+    )
     return ComparisonResult(
-        before=_side(before[1], sides[0]),
-        after=_side(after[1], sides[1]),
+        before=_side(before.group, sides[0]),
+        after=_side(after.group, sides[1]),
         is_same=is_same,
         comparison=comparison,
         modules=module_rows(sides) if all(map(_has_modules, sides)) else (),
@@ -81,17 +114,15 @@ def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonResu
     )
 
 
-def _samples(side: Side) -> SideSamples:
-    name, group = side
-    return side_samples(name, group.parts)
-
-
 def _side(group: Group[Sample], side: SideSamples) -> ComparedSide:
     durations = side.durations() if side.step_count else ()
     return ComparedSide(
         waiting_count=group.waiting_count,
         problems=tuple(group.problems),
         step_ns=tuple(round(float(duration)) for duration in durations),
+        step_numbers=number_ranges(
+            number for trace in group.parts if trace.has_steps for number in trace.step_numbers
+        ),
         devices=devices_of(side.traces),
     )
 
@@ -112,12 +143,16 @@ class TwoSides(Query, frozen=True, kw_only=True):
     """Name of a worker; all workers by default."""
     span: str | None = None
     """A span; all spans by default."""
+    steps: str | None = None
+    """Steps by their numbers, as `5` or `3-5`; all steps by default."""
     base_run: str
     """Id of the run *before*."""
     base_worker: str | None = None
     """Name of a worker; all workers by default."""
     base_span: str | None = None
     """A span; all spans by default."""
+    base_steps: str | None = None
+    """Steps by their numbers, as `5` or `3-5`; all steps by default."""
 
 
 Choice = tuple[str, str | None, str | None]
@@ -157,10 +192,16 @@ def _label(name: str, choice: Choice) -> str:
 def compared(groups: Mapping[str, Group[Sample]], query: TwoSides) -> ComparisonResult:
     """Return the differences between two runs, workers or spans."""
     choices = _choices(query)
+    steps = {
+        BEFORE: parse_steps(query.base_steps, "base_steps") if query.base_steps else None,
+        AFTER: parse_steps(query.steps) if query.steps else None,
+    }
     before, after = (
-        (_label(groups[key].name, choice), groups[key]) for key, choice in choices.items()
+        SideTraces(name=_label(groups[key].name, choice), group=groups[key], steps=steps[key])
+        for key, choice in choices.items()
     )
-    return compare_sides(before, after, is_same=choices[BEFORE] == choices[AFTER])
+    is_same = choices[BEFORE] == choices[AFTER] and steps[BEFORE] == steps[AFTER]
+    return compare_sides(before, after, is_same=is_same)
 
 
 class Candidate(msgspec.Struct, frozen=True):

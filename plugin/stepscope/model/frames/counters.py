@@ -3,7 +3,7 @@
 Chrome's counter events (`ph: C`), which kineto writes for `hardware_counters`, `mtia_counters` and
 similar categories, and which other tools merge into a trace. One event may contain several series,
 one per numeric argument. A track is a process, a name, and an optional `id`, as in the Trace Event
-Format. Counters that torch-tb-profiler and HTA derive from the events are marked as derived.
+Format. Counters that torch-tb-profiler, HTA and `stepscope cut` derive from the events are marked.
 """
 
 import re
@@ -33,6 +33,8 @@ DERIVED = (
     (re.compile(r"^GPU \d+ (?:Utilization|Est\. SM Efficiency)/"), "torch-tb-profiler"),
     # trace_analysis.py, generate_trace_with_counters
     (re.compile(r"/(?:Queue Length|Memcpy BW)$"), "HTA"),
+    # render/drawn_events.py
+    (re.compile(r"^(?:Queue length \(stream |Memory bandwidth .+ \(GB/s\)/)"), "stepscope"),
 )
 """Tool that derives a track, by its name and series, separated by a slash."""
 NO_ROWS: Ints = np.empty(0, dtype=np.int64)

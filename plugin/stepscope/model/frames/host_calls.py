@@ -39,8 +39,9 @@ SCHEMA: Schema = (
     Column("parent", "int64", "id", "Row of its caller, -1 at the top."),
     Column("depth", "int64", "count", "Number of calls around it."),
     Column("self_ns", "int64", "ns", "Duration without its direct children."),
-    Column("input_dims", "category", "text", "Shapes of the inputs (JSON), with record_shapes."),
-    Column("input_types", "category", "text", "Types of the inputs (JSON), with record_shapes."),
+    Column("input_dims", "category", "text", "Shapes of the inputs (JSON), with record_shapes"
+           " or from an execution trace."),
+    Column("input_types", "category", "text", "Types of the inputs (JSON), likewise."),
     Column("concrete_inputs", "category", "text", "Values of scalar inputs (JSON)."),
     Column("sequence_number", "int64", "id", "Links forward and backward; -1: none."),
     Column("forward_thread_id", "int64", "id", "Of a backward call: torch's number of the forward"
