@@ -206,7 +206,7 @@ def test_every_table_sums_to_the_idle_time(trace: Trace) -> None:
     events = trace.device_events
     for (device, stream), mine in events.groupby(["device", "stream"]):
         busy = intervals.union(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
-        busy = intervals.clip(busy, span.start_ns, span.device_end_ns)
+        busy = intervals.clip(busy, span.device_start_ns, span.device_end_ns)
         found = idle_by_stream(trace)
         found = found[(found["device"] == device) & (found["stream"] == stream)]
         assert found["idle_ns"].sum() == span.duration_ns - intervals.duration_ns(busy)

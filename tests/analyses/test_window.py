@@ -115,6 +115,15 @@ def test_the_backlog_of_steps_before_the_trace_belongs_to_no_step() -> None:
     assert intervals.duration_ns(all_busy(trace)) == 200_000
 
 
+def test_a_backlog_that_a_slower_host_works_off_leaves_the_steps_as_long_as_on_the_host() -> None:
+    earlier = ["kernel", "gemm", -80, 140, {"correlation": 900}]
+    trace = trace_of([earlier, *launched(0, (60, 50)), *launched(1, (120, 90))])
+    found, steps = window(trace), step_breakdown(trace)
+    assert found.device_start_ns - found.start_ns == 10_000
+    assert found.duration_ns == 200_000
+    assert steps.duration_ns.tolist() == [100_000, 100_000]
+
+
 def test_work_of_a_stream_that_the_steps_do_not_use_is_no_backlog() -> None:
     other = ["kernel", "broadcast", -50, 500, {"correlation": 900, "stream": 20}]
     trace = trace_of([other, *launched(0, (20, 50)), *launched(1, (120, 50))])
@@ -123,7 +132,7 @@ def test_work_of_a_stream_that_the_steps_do_not_use_is_no_backlog() -> None:
 
 def test_the_work_of_a_step_on_its_stream_ends_the_backlog() -> None:
     lasting = ["kernel", "gemm", -50, 90, {"correlation": 900}]
-    trace = trace_of([lasting, *launched(0, (20, 50)), *launched(1, (120, 50))])
+    trace = trace_of([lasting, *launched(0, (20, 50)), *launched(1, (120, 150))])
     found = window(trace)
     assert found.device_start_ns - found.start_ns == 20_000
 

@@ -6,7 +6,8 @@ belongs to the step that ends. So they sum to the window, and the mean step is t
 number of steps: the one whole of all fractions, and of all times per step.
 
 Where the host runs ahead, the device still computes earlier steps, which were not recorded, when
-the first recorded step begins on the host. That backlog belongs to no recorded step.
+the first recorded step begins on the host. That backlog belongs to no recorded step. Where it
+shrinks, as the host is slower than the device, the steps take as long as on the host.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ class CompleteSteps:
     launch is known, the last step's is the end of all device work."""
     start_ns: Ints
     """Start of each step, after the device work of the step before; of the first, after the
-    backlog of the steps before the trace."""
+    backlog of the steps before the trace, as far as the host is not slower."""
     end_ns: Ints
     """End of each step: the start of the next, or the end of the last one's device work."""
 
@@ -57,8 +58,9 @@ def complete_steps(trace: Trace) -> CompleteSteps:
         work_end[-1] = trace.device_events["end_ns"].max()
     count = _complete_count(work_count)
     work_end_ns = np.maximum(end, work_end)[:count]
-    backlog_end_ns = max(int(start[0]), _backlog_end_ns(trace, int(start[0])))
-    until = np.maximum.accumulate(np.append(backlog_end_ns, work_end_ns))
+    host_ns = int(end[:count].max() - start[0])
+    first_ns = min(_backlog_end_ns(trace, int(start[0])), int(work_end_ns.max()) - host_ns)
+    until = np.maximum.accumulate(np.append(first_ns, work_end_ns))
     start_ns = np.maximum(start[:count], until[:-1])
     return CompleteSteps(
         steps=steps.iloc[:count],
@@ -121,7 +123,7 @@ class Window:
     start_ns: int
     end_ns: int
     device_start_ns: int
-    """The start of the steps' device work: `start_ns`, or the end of the backlog."""
+    """The start of the first step on the device: `start_ns`, or after the backlog."""
     device_end_ns: int
     """The end of the steps' device work, at least `end_ns`."""
     step_count: int
