@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.core.device_specs import all_specs
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.roofline import roofline
-from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.devices.roofline import COLLECTIVE, NO_OPERATOR, roofline
+from stepscope.analyses.operators.operator_traffic import NO_MODEL, operator_traffic
+from stepscope.analyses.operators.work_inputs import NO_SHAPES, NO_VALUES
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
@@ -173,9 +175,10 @@ def test_autocast_counts_the_product_of_what_it_rounded_and_not_the_rounding() -
         ["cuda_runtime", "cudaLaunchKernel", 22, 1, {"correlation": 1}],
         ["kernel", TENSOR_CORE, 110, 4, {"correlation": 1}],
     ]
-    (row,) = rows_of(roofline(_trace(*rows)))
+    row, rounding = rows_of(roofline(_trace(*rows)))
     assert (row.data_type, row.call_count, row.kernel_ns) == ("bfloat16", 1, 4000)
     assert row.flop_count == 2 * N**3
+    assert (rounding.name, rounding.kernel_ns) == ("aten::copy_", 2000)
 
 
 @pytest.mark.parametrize(
@@ -229,10 +232,89 @@ def test_a_number_that_is_not_listed_is_known_where_all_devices_are_alike() -> N
     assert row.device_name is None
 
 
-def test_elementwise_operators_are_left_out() -> None:
+def test_operators_that_are_no_products_have_the_memorys_roof_alone() -> None:
     rows = _mm(("void at::native::vectorized_elementwise_kernel<4>()", 4))
     rows[0][1] = "aten::add"
-    assert len(roofline(_trace(*rows))) == 0
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert (row.category, row.flop_count) == ("elementwise", N * N)
+    assert row.moved_bytes == 3 * N * N * 2
+    assert row.memory_share == row.roofline_share == pytest.approx(6 * N * N / 4e-6 / 3350e9)
+    assert np.isnan([row.compute_share, row.peak_flops_per_second]).all()
+    assert (row.bound, row.peak_source, row.note) == ("memory", None, None)
+
+
+def test_unknown_work_has_a_row_with_its_reason_and_no_share() -> None:
+    rows = _mm((TENSOR_CORE, 6))
+    rows += [
+        ["cpu_op", "aten::unique", 200, 50, {"Input Dims": [[N]], "Input type": ["float"]}],
+        ["cuda_runtime", "cudaLaunchKernel", 201, 1, {"correlation": 7}],
+        ["kernel", "void unique()", 300, 3, {"correlation": 7}],
+        ["kernel", "replayed", 400, 1, {"correlation": 8}],
+        ["cpu_op", "aten::mul", 500, 50],
+        ["cuda_runtime", "cudaLaunchKernel", 501, 1, {"correlation": 9}],
+        ["kernel", "void mul()", 600, 2, {"correlation": 9}],
+    ]
+    product, *others = rows_of(roofline(_trace(*rows)))
+    reasons = {row.name: row.note for row in others}
+    assert reasons == {
+        "aten::unique": NO_MODEL,
+        "aten::mul": NO_SHAPES,
+        None: NO_OPERATOR,
+    }
+    assert all(
+        np.isnan([row.moved_bytes, row.flop_count, row.memory_share]).all() for row in others
+    )
+    assert all(row.bound is None for row in others)
+    assert [row.call_count for row in others] == [1, 1, 0]
+    assert product.kernel_share == product.covered_share == others[0].covered_share == 6 / 12
+
+
+def test_a_collective_is_no_traffic_of_the_devices_memory() -> None:
+    rows = _mm(("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 5))
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert row.note == COLLECTIVE
+    assert row.covered_share == 0
+
+
+def test_a_call_whose_work_is_unknown_is_a_row_beside_those_that_are_known() -> None:
+    rows: list[list[Any]] = []
+    for n, values in enumerate((["", "[1]", "False", ""], None)):
+        given = {"Input Dims": [[N, N], [], [], []], "Input type": ["float", "", "Scalar", ""]}
+        given |= {} if values is None else {"Concrete Inputs": values}
+        rows += [
+            ["cpu_op", "aten::sum", 100 * n, 50, given],
+            ["cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 1, {"correlation": n}],
+            ["kernel", "void reduce()", 300 + 10 * n, 4, {"correlation": n}],
+        ]
+    table = roofline(_trace(*rows))
+    assert len(table) == 2
+    assert table["moved_bytes"].notna().sum() == 1
+    assert set(table["note"].dropna()) == {NO_VALUES}
+
+
+def test_the_kernel_of_what_an_operator_prepares_is_the_inner_operators() -> None:
+    # aten::addmm copies a bias that is a matrix into the result first
+    dims = {
+        "Input Dims": [[N, N], [N, N], [N, N], [], []],
+        "Input type": [BF16] * 3 + ["Scalar"] * 2,
+    }
+    inner = {"Input Dims": [[N, N], [N, N], []], "Input type": [BF16, BF16, "Scalar"]}
+    rows = [
+        ["cpu_op", "aten::addmm", 0, 50, dims],
+        ["cpu_op", "aten::copy_", 1, 9, inner],
+        ["cuda_runtime", "cudaLaunchKernel", 2, 1, {"correlation": 0}],
+        [
+            "kernel",
+            "void at::native::vectorized_elementwise_kernel<4>()",
+            90,
+            2,
+            {"correlation": 0},
+        ],
+        ["cuda_runtime", "cudaLaunchKernel", 20, 1, {"correlation": 1}],
+        ["kernel", TENSOR_CORE, 100, 4, {"correlation": 1}],
+    ]
+    spent = {row.name: row.kernel_ns for row in rows_of(roofline(_trace(*rows)))}
+    assert spent == {"aten::addmm": 4000, "aten::copy_": 2000}
 
 
 @pytest.mark.parametrize(
@@ -270,26 +352,55 @@ def test_no_share_of_real_traces_is_above_one_and_large_products_are_plausible(n
 
 
 @pytest.mark.parametrize("name", shared_trace_names("tracelens/h100"))
-def test_every_call_is_counted_once_with_its_own_kernels(name: str) -> None:
+def test_every_kernel_is_counted_once_with_its_nearest_operator_of_known_work(name: str) -> None:
     trace = trace_at(SHARED_TRACES / name)
-    work, calls, events = operator_work(trace), trace.host_calls, trace.device_events
+    work, calls, events = operator_traffic(trace), trace.host_calls, trace.device_events
     kernel_ns: dict[int, int] = {}
     for event, owner in zip(rows_of(events), links(trace).owner_of_device_event, strict=True):
         call = int(owner)
-        while call >= 0 and np.isnan(work.flops[call]):
+        while call >= 0 and not work.is_modelled[call]:
             call = int(calls["parent"].iloc[call])
-        if event.kind == Kind.KERNEL and call >= 0:
+        if event.kind == Kind.KERNEL:
             kernel_ns[call] = kernel_ns.get(call, 0) + event.duration_ns
+    table = roofline(trace)
+    assert table["kernel_ns"].sum() == sum(kernel_ns.values())
+    covered = 1 - kernel_ns.pop(-1, 0) / table["kernel_ns"].sum()
+    assert table["covered_share"].iloc[0] == pytest.approx(covered)
     expected: dict[tuple[str, str], list[float]] = {}
     for call, duration_ns in kernel_ns.items():
         row = calls.iloc[call]
-        if row["name"] not in {"aten::add", "aten::mul"}:
-            sums = expected.setdefault((row["name"], row["input_dims"]), [0, 0, 0])
-            sums[0] += 1
-            sums[1] += duration_ns
-            sums[2] += work.flops[call]
-    found = {
-        (row.name, row.input_dims): [row.call_count, row.kernel_ns, row.flop_count]
-        for row in rows_of(roofline(trace))
-    }
+        sums = expected.setdefault((row["name"], row["input_dims"]), [0, 0, 0])
+        sums[0] += 1
+        sums[1] += duration_ns
+        sums[2] += work.moved_bytes[call]
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in rows_of(table[table["moved_bytes"].notna()]):
+        sums = found.setdefault((row.name, row.input_dims), [0, 0, 0])
+        for place, number in enumerate((row.call_count, row.kernel_ns, row.moved_bytes)):
+            sums[place] += number
     assert found == expected
+
+
+CACHE_BYTES = {"A100": 40 * 2**20, "H100": 50 * 2**20, "B200": 126 * 2**20, "MI300X": 256 * 2**20}
+"""The last cache's size, by the maker's white papers."""
+MOST_OF_CACHES = 4.6
+"""What the last cache delivers over what memory does: an A100's reads 5120 bytes a clock of
+1.41 GHz (white paper), beside 1555 GB/s."""
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_only_what_fits_the_last_cache_is_faster_than_the_memory(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    try:
+        table = roofline(trace)
+    except (MissingDataError, NotApplicableError):
+        pytest.skip("shapes were not recorded, or nothing ran on a device")
+    for row in rows_of(table[table["source"].notna() & table["moved_bytes"].notna()]):
+        bandwidth = all_specs()[row.device_name].bytes_per_second
+        over = row.bytes_per_second / bandwidth
+        if over > 1:
+            cache = next(size for key, size in CACHE_BYTES.items() if key in row.device_name)
+            # half of the traffic, the results or the inputs, may stay in the cache
+            assert row.moved_bytes / row.call_count <= 2 * cache, row
+            assert over < MOST_OF_CACHES, row
+            assert "caches" in row.note
