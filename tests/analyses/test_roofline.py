@@ -9,6 +9,7 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from stepscope.analyses.core.device_specs import all_specs
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.roofline import COLLECTIVE, NO_OPERATOR, roofline
+from stepscope.analyses.devices.roofline_coverage import roofline_coverage
 from stepscope.analyses.operators.operator_traffic import NO_MODEL, operator_traffic
 from stepscope.analyses.operators.work_inputs import NO_SHAPES, NO_VALUES
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -379,6 +380,49 @@ def test_every_kernel_is_counted_once_with_its_nearest_operator_of_known_work(na
         for place, number in enumerate((row.call_count, row.kernel_ns, row.moved_bytes)):
             sums[place] += number
     assert found == expected
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_coverage_sums_to_the_kernels_of_real_traces(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    try:
+        table, coverage = roofline(trace), roofline_coverage(trace)
+    except (MissingDataError, NotApplicableError):
+        pytest.skip("shapes were not recorded, or nothing ran on a device")
+    events = trace.device_events
+    kernels = events[events["kind"] == int(Kind.KERNEL)]
+    assert coverage["kernel_ns"].sum() == table["kernel_ns"].sum() == kernels["duration_ns"].sum()
+    for device, rows in coverage.groupby("device"):
+        whole = rows["covered_ns"].sum() / rows["kernel_ns"].sum()
+        assert rows["device_covered_share"].tolist() == pytest.approx([whole] * len(rows))
+        assert rows["kernel_share"].sum() == pytest.approx(1)
+        assert table.loc[table["device"] == device, "covered_share"].iloc[0] == pytest.approx(whole)
+    is_whole = coverage["covered_ns"] == coverage["kernel_ns"]
+    assert (coverage["reason"].isna() == is_whole).all()
+
+
+def test_coverage_names_the_reason_of_most_of_the_time() -> None:
+    rows: list[list[Any]] = _mm((TENSOR_CORE, 6))
+    for n, (name, given) in enumerate(
+        (
+            ("aten::special_i0e", {"Input Dims": [[N]], "Input type": ["float"]}),
+            ("aten::mul", {}),
+            ("aten::relu", {"Input Dims": [[N]], "Input type": ["float"]}),
+        ),
+        start=1,
+    ):
+        rows += [
+            ["cpu_op", name, 100 * n, 50, given],
+            ["cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 1, {"correlation": n}],
+            ["kernel", "void at::native::kernel()", 900 + 10 * n, n + 1, {"correlation": n}],
+        ]
+    other, product = rows_of(roofline_coverage(_trace(*rows)))
+    assert (other.category, product.category) == ("elementwise", "matrix product")
+    assert (other.kernel_ns, other.covered_ns) == (9000, 4000)
+    assert (other.reason, product.reason) == (NO_SHAPES, None)
+    assert other.device_covered_share == product.device_covered_share == 10 / 15
+    assert other.moved_bytes == 2 * 4 * N
+    assert other.memory_share == pytest.approx(2 * 4 * N / 4e-6 / 3350e9)
 
 
 CACHE_BYTES = {"A100": 40 * 2**20, "H100": 50 * 2**20, "B200": 126 * 2**20, "MI300X": 256 * 2**20}

@@ -92,6 +92,8 @@ SCHEMA: Schema = (
            " sheet`: the maker's; None: unknown."),
     Column("sheet_flops_per_second", "float64", "1/s", "The data sheet's peak in this type."),
     Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
+    Column("peak_bytes_per_second", "float64", "bytes/s", "That bandwidth, by the data sheet; NaN:"
+           " unknown."),
     Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
     Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
     Column("device_name", "object", "text", "The device in `deviceProperties`; None: not told."),
@@ -185,13 +187,18 @@ def _are_causal(trace: Trace) -> Mask:
     return np.asarray(work.causal_flops < work.flops)
 
 
+def has_work(rows: pd.DataFrame | Mapping[str, NDArray[Any]]) -> Mask:
+    """Return a mask of the rows of the roofline whose operations or bytes are known."""
+    flops, moved = (np.asarray(rows[column]) for column in ("flop_count", "moved_bytes"))
+    return np.asarray(~(np.isnan(flops) & np.isnan(moved)))
+
+
 def _covered(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return each row's fraction of its device's kernel time, and the fraction of known work."""
     device, spent = pd.factorize(columns["device"])[0], columns["kernel_ns"]
     count = int(device.max(initial=-1)) + 1
-    has_work = ~np.isnan(columns["flop_count"]) | ~np.isnan(columns["moved_bytes"])
     whole = statistics.sums(spent, device, count)
-    covered = statistics.ratio(statistics.sums(spent * has_work, device, count), whole)
+    covered = statistics.ratio(statistics.sums(spent * has_work(columns), device, count), whole)
     return {
         "kernel_share": statistics.ratio(spent, whole[device]),
         "covered_share": covered[device],
@@ -204,17 +211,17 @@ def _calls(trace: Trace) -> _Calls:
     kernels = np.flatnonzero(events["kind"].to_numpy() == int(Kind.KERNEL))
     is_collective = events["is_collective"].to_numpy()[kernels]
     call = np.where(is_collective, NONE, modelled_calls(trace)[kernels])
-    has_work = call != NONE
-    call = np.where(has_work, call, links(trace).owner_of_device_event[kernels])
+    is_modelled = call != NONE
+    call = np.where(is_modelled, call, links(trace).owner_of_device_event[kernels])
     duration = events["duration_ns"].to_numpy()[kernels]
     device = events["device"].to_numpy()[kernels].astype(np.int64)
     # the device of a call's first kernel, which all of them have
-    key = pd.DataFrame({"call": call, "has_work": has_work, "is_collective": is_collective})
-    key["device"] = np.where(has_work, 0, device)
+    key = pd.DataFrame({"call": call, "is_modelled": is_modelled, "is_collective": is_collective})
+    key["device"] = np.where(is_modelled, 0, device)
     group, first = statistics.group_rows(key, key.columns)
     count = len(first)
     kernel_ns = statistics.sums(duration, group, count)
-    rows, modelled = call[first], has_work[first]
+    rows, modelled = call[first], is_modelled[first]
     on_matrix_unit = statistics.sums(duration * are_used(trace)[kernels], group, count)
     typed = statistics.sums(duration * are_classified(trace)[kernels], group, count)
     # float32 is multiplied in one of two ways: that of most of the time
@@ -310,10 +317,9 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     # NaN where one of two is; of memory alone where the operator is no product
     roofline_share = np.where(is_product, np.maximum(compute, memory), memory)
     is_compiled = columns["category"] == "compiled"
-    has_work = ~np.isnan(columns["flop_count"]) | ~np.isnan(columns["moved_bytes"])
     roof_notes = [
         (roof.note if multiplies else roof.memory_note) if works else None
-        for roof, multiplies, works in zip(roofs, is_product, has_work, strict=True)
+        for roof, multiplies, works in zip(roofs, is_product, has_work(columns), strict=True)
     ]
     reasons = zip(
         columns["reason"],
@@ -331,6 +337,7 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
         "peak_source": kinds,
         "sheet_flops_per_second": sheet,
         "memory_share": np.where(memory <= 1, memory, np.nan),
+        "peak_bytes_per_second": bandwidth,
         "roofline_share": np.where(roofline_share <= 1, roofline_share, np.nan),
         "bound": bound,
         "note": np.array(notes_of_rows, dtype=object),
