@@ -23,6 +23,7 @@ from stepscope.analyses.operators.operator_traffic import operator_traffic, work
 from stepscope.analyses.operators.traffic_formulas import PARTS, ROUTED, TRAFFIC
 from stepscope.analyses.operators.work_formulas import EXPERTS, PACKED, PAGED
 from stepscope.analyses.operators.work_inputs import (
+    MOST_LISTED,
     NO_LIST_SHAPES,
     NO_LIST_TYPES,
     NO_SHAPES,
@@ -97,6 +98,7 @@ def test_out_is_written_and_not_read() -> None:
 
 def test_what_is_expanded_or_overlaps_counts_as_it_is_stored() -> None:
     assert stored_elements((4, 1000), [1, 0]) == 4
+    assert stored_elements((4, 1000), [1000, 0]) == 4  # a column of a matrix, expanded
     assert stored_elements((4, 1000), None) == 4000
     assert stored_elements((10, 3), [1, 1]) == 12  # windows of three, one apart
     assert stored_elements((3, 4), [4, 1]) == 12
@@ -516,6 +518,7 @@ def test_gathers_copies_dropout_losses_and_pooling_move_what_their_tensors_hold(
         ("mse_loss_backward", (torch.tensor(1.0), x, out, 1), None),
         ("max_pool2d_with_indices", (image, [3, 3], [2, 2], [1, 1]), None),
         ("max_pool2d_with_indices", (image, [2, 2], [2, 2], [0, 0], [1, 1], True), None),
+        ("max_pool2d_with_indices", (image[:, :, :4], [2, 2], [2, 2], [1, 1], [1, 1], True), None),
         (
             "max_pool2d_with_indices_backward",
             (pooled, image, [2, 2], [2, 2], [0, 0], [1, 1], False, places),
@@ -567,6 +570,17 @@ def test_operators_of_lists_move_what_the_tensors_in_them_hold(torch: Any, tmp_p
         dims, types, values = map(json.loads, texts)
         inputs = Inputs(dims, types, values, list_types=("float32",))
         assert work_of(name, inputs).moved_bytes == moved, name
+
+
+@pytest.mark.recording
+@pytest.mark.parametrize("count", [MOST_LISTED, MOST_LISTED + 1])
+def test_torch_records_the_shapes_of_short_lists(torch: Any, tmp_path: Path, count: int) -> None:
+    with torch.profiler.profile(record_shapes=True) as recording:
+        torch.cat([torch.ones(2)] * count)
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    calls = trace_at(tmp_path / "trace.json").host_calls
+    dims = json.loads(calls.loc[calls["name"] == "aten::cat", "input_dims"].iloc[0])
+    assert len(dims[0]) == (count if count == MOST_LISTED else 0)
 
 
 @pytest.mark.recording

@@ -1,17 +1,19 @@
 """The roofline: operations and bytes over kernel time, under the roofs of known devices alone."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.core.device_specs import all_specs
+from loading import SAMPLE_LOGS, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.roofline import COLLECTIVE, NO_OPERATOR, roofline
+from stepscope.analyses.devices.roofline import COLLECTIVE, NO_LAUNCH, NO_OPERATOR, roofline
 from stepscope.analyses.devices.roofline_coverage import roofline_coverage
+from stepscope.analyses.operators.operator_categories import UNOWNED
 from stepscope.analyses.operators.operator_traffic import NO_MODEL, operator_traffic
-from stepscope.analyses.operators.work_inputs import NO_SHAPES, NO_VALUES
+from stepscope.analyses.operators.traffic_formulas import PARTS
+from stepscope.analyses.operators.work_inputs import NO_LIST_SHAPES, NO_SHAPES, NO_VALUES
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
@@ -250,7 +252,7 @@ def test_unknown_work_has_a_row_with_its_reason_and_no_share() -> None:
         ["cpu_op", "aten::unique", 200, 50, {"Input Dims": [[N]], "Input type": ["float"]}],
         ["cuda_runtime", "cudaLaunchKernel", 201, 1, {"correlation": 7}],
         ["kernel", "void unique()", 300, 3, {"correlation": 7}],
-        ["kernel", "replayed", 400, 1, {"correlation": 8}],
+        ["kernel", "of the step before", 400, 1, {"correlation": 8}],
         ["cpu_op", "aten::mul", 500, 50],
         ["cuda_runtime", "cudaLaunchKernel", 501, 1, {"correlation": 9}],
         ["kernel", "void mul()", 600, 2, {"correlation": 9}],
@@ -260,7 +262,7 @@ def test_unknown_work_has_a_row_with_its_reason_and_no_share() -> None:
     assert reasons == {
         "aten::unique": NO_MODEL,
         "aten::mul": NO_SHAPES,
-        None: NO_OPERATOR,
+        None: NO_LAUNCH,
     }
     assert all(
         np.isnan([row.moved_bytes, row.flop_count, row.memory_share]).all() for row in others
@@ -268,6 +270,18 @@ def test_unknown_work_has_a_row_with_its_reason_and_no_share() -> None:
     assert all(row.bound is None for row in others)
     assert [row.call_count for row in others] == [1, 1, 0]
     assert product.kernel_share == product.covered_share == others[0].covered_share == 6 / 12
+
+
+def test_kernels_of_a_replayed_graph_have_no_operator() -> None:
+    rows = [
+        ["cpu_op", "aten::mul", 0, 5, {"Input Dims": [[N]], "Input type": [BF16]}],
+        ["cuda_runtime", "cudaGraphLaunch", 10, 5, {"correlation": 1}],
+        ["kernel", TENSOR_CORE, 20, 4, {"correlation": 1}],
+        ["kernel", "void mul()", 30, 4, {"correlation": 1}],
+    ]
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert (row.name, row.category, row.call_count) == (None, UNOWNED, 0)
+    assert (row.kernel_ns, row.note, row.covered_share) == (8000, NO_OPERATOR, 0)
 
 
 def test_a_collective_is_no_traffic_of_the_devices_memory() -> None:
@@ -425,26 +439,43 @@ def test_coverage_names_the_reason_of_most_of_the_time() -> None:
     assert other.memory_share == pytest.approx(2 * 4 * N / 4e-6 / 3350e9)
 
 
-CACHE_BYTES = {"A100": 40 * 2**20, "H100": 50 * 2**20, "B200": 126 * 2**20, "MI300X": 256 * 2**20}
-"""The last cache's size, by the maker's white papers."""
+CACHE_MIB = {"A100": 40, "H100": 50, "H200": 60, "B200": 126, "MI300X": 256}
+"""The last cache's size, by the maker's white papers; of an H200 by its driver."""
 MOST_OF_CACHES = 4.6
 """What the last cache delivers over what memory does: an A100's reads 5120 bytes a clock of
 1.41 GHz (white paper), beside 1555 GB/s."""
 
 
-@pytest.mark.parametrize("name", shared_trace_names())
-def test_only_what_fits_the_last_cache_is_faster_than_the_memory(name: str) -> None:
-    trace = trace_at(SHARED_TRACES / name)
+REAL_TRACES = [
+    *(SHARED_TRACES / name for name in shared_trace_names()),
+    *sorted(SAMPLE_LOGS.glob("*_cuda/**/*.json.gz")),
+]
+
+
+@pytest.mark.parametrize("path", REAL_TRACES, ids=str)
+def test_only_what_fits_the_last_cache_is_faster_than_the_memory(path: Path) -> None:
     try:
-        table = roofline(trace)
+        table = roofline(trace_at(path))
     except (MissingDataError, NotApplicableError):
         pytest.skip("shapes were not recorded, or nothing ran on a device")
-    for row in rows_of(table[table["source"].notna() & table["moved_bytes"].notna()]):
-        bandwidth = all_specs()[row.device_name].bytes_per_second
-        over = row.bytes_per_second / bandwidth
-        if over > 1:
-            cache = next(size for key, size in CACHE_BYTES.items() if key in row.device_name)
+    for row in rows_of(table[table["peak_bytes_per_second"].notna()]):
+        times = row.bytes_per_second / row.peak_bytes_per_second
+        if times > 1:
+            cache = next(size for key, size in CACHE_MIB.items() if key in row.device_name) * 2**20
             # half of the traffic, the results or the inputs, may stay in the cache
             assert row.moved_bytes / row.call_count <= 2 * cache, row
-            assert over < MOST_OF_CACHES, row
+            assert times < MOST_OF_CACHES, row
             assert "caches" in row.note
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLE_LOGS.glob("*_cuda/**/*.json.gz")), ids=str)
+def test_the_work_of_operators_on_a_gpu_is_known_or_its_reason_is_one_of_few(path: Path) -> None:
+    try:
+        coverage = roofline_coverage(trace_at(path))
+    except MissingDataError:
+        pytest.skip("shapes were not recorded")
+    reasons = set(coverage["reason"].dropna())
+    assert reasons <= {NO_LAUNCH, NO_OPERATOR, NO_LIST_SHAPES, PARTS}
+    with_operator = coverage[coverage["category"] != UNOWNED]
+    covered = with_operator["covered_ns"].sum() / with_operator["kernel_ns"].sum()
+    assert covered > (0.8 if path.parent.name == "compiled" else 0.95)

@@ -60,6 +60,7 @@ ABOVE_MEMORY_OF_PARTS = (
     "Above the memory's bandwidth: caches delivered part of it, or the kernel read less than its"
     " arguments."
 )
+NO_LAUNCH = "Its launch is not recorded: most often it came before the recording began."
 NO_OPERATOR = "No operator is recorded around the launch, as in a replayed graph."
 COLLECTIVE = "A collective: its data come from other devices (see `collectives`)."
 NO_PEAK = "The data sheet has no peak for {type}."
@@ -215,9 +216,10 @@ def _calls(trace: Trace) -> _Calls:
     call = np.where(is_modelled, call, links(trace).owner_of_device_event[kernels])
     duration = events["duration_ns"].to_numpy()[kernels]
     device = events["device"].to_numpy()[kernels].astype(np.int64)
-    # the device of a call's first kernel, which all of them have
     key = pd.DataFrame({"call": call, "is_modelled": is_modelled, "is_collective": is_collective})
-    key["device"] = np.where(is_modelled, 0, device)
+    key["has_launch"] = links(trace).call_of_device_event[kernels] != NONE
+    key["device"] = device
+    key.loc[is_modelled, ["has_launch", "device"]] = True, 0  # all are of the first's device
     group, first = statistics.group_rows(key, key.columns)
     count = len(first)
     kernel_ns = statistics.sums(duration, group, count)
@@ -231,6 +233,7 @@ def _calls(trace: Trace) -> _Calls:
     is_product = modelled & np.append(operator_traffic(trace).is_product, False)[rows]
     note = np.full(count, NO_OPERATOR, dtype=object)
     note[rows != NONE] = notes(trace, rows[rows != NONE])
+    note[(rows == NONE) & ~key["has_launch"].to_numpy()[first]] = NO_LAUNCH
     note[is_collective[first]] = COLLECTIVE
     timed = kernel_ns > 0
     return _Calls(

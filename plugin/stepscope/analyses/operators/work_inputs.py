@@ -13,7 +13,11 @@ Shape = tuple[int, ...]
 NO_SHAPES = "Shapes of its inputs were not recorded."
 NO_TYPES = "Types of its inputs were not recorded."
 NO_VALUES = "Values of its arguments were not recorded, on which its result depends."
-NO_LIST_SHAPES = "Shapes of the tensors in lists were not recorded."
+MOST_LISTED = 30
+"""Tensors in a list of which torch records shapes (`torch/csrc/profiler/util.cpp`)."""
+NO_LIST_SHAPES = (
+    f"Shapes of the tensors in the list are not recorded: torch does for up to {MOST_LISTED}."
+)
 NO_LIST_TYPES = "Types of the tensors in lists are not recorded, nor in the kernel's name."
 UNFIT = "The recorded shapes do not fit the operator."
 TAGS = frozenset({"Int", "Double", "Bool", "Scalar", "Device", "String"})
