@@ -12,8 +12,8 @@ each other, as under autocast, which calls `aten::conv2d` again with what it rou
 did the work: the kernels of those around it only prepare.
 
 Matrix products, convolutions and attention have both roofs. Other operators have the memory's
-alone: a data sheet's peaks are those of matrix units, and fewer than ten operations a byte, as all
-of their formulas give, are below the ridge of each listed device.
+alone: a data sheet's peaks are those of matrix units, and a few operations a byte are below the
+ridge of each listed device.
 
 All kernels have a row. Where shapes, types or a formula are missing, work is unknown, and the note
 says why; `covered_share` is the fraction of the kernels' time for which it is known.
