@@ -16,7 +16,8 @@ alone: a data sheet's peaks are those of matrix units, and a few operations a by
 ridge of each listed device.
 
 All kernels have a row. Where shapes, types or a formula are missing, work is unknown, and the note
-says why; `covered_share` is the fraction of the kernels' time for which it is known.
+says why; `covered_share` is the fraction of the kernels' time for which it is known. Copies and
+memory sets that are no kernels are in the tables of copies.
 
 A share above 1 means that something assumed is wrong: a causal mask halves attention's work, caches
 hold what the memory need not deliver, a device clocks above its data sheet. Such shares are
@@ -70,35 +71,37 @@ SCHEMA: Schema = (
     Column("name", "object", "text", "The operator; None: none is recorded."),
     Column("category", "object", "text", "Its kind, as in `operators-by-category`."),
     Column("input_dims", "object", "text", "Shapes of its inputs (JSON)."),
-    Column("data_type", "object", "text", "Type of the arithmetic; `tf32` by the kernels' names."),
-    Column("device", "int64", "id", "The device that it ran on."),
-    Column("call_count", "int64", "count", "Calls whose kernels are known."),
     Column("kernel_ns", "int64", "ns", "Sum of its kernels' durations."),
     Column("kernel_share", "float64", "share", "Of the time of all kernels on the device."),
+    Column("roofline_share", "float64", "share", "Of the lower roof at this intensity, of the"
+           " memory's alone for operators that are no products; NaN: see note."),
+    Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
+    Column("note", "object", "text", "Why work is unknown or shares are withheld; None: neither."),
+    Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
+    Column("compute_share", "float64", "share", "Of the device's peak in this type; NaN: see"
+           " note, and for operators that are no products."),
+    Column("data_type", "object", "text", "Type of the arithmetic; `tf32` by the kernels' names."),
+    Column("call_count", "int64", "count", "Calls whose kernels are known."),
     Column("covered_share", "float64", "share", "Of the time of all kernels on the device, that"
            " of operators whose operations or bytes are known: the same in all its rows."),
+    Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls: an"
+           " expanded input as it is stored, what is updated in place twice. NaN: see note."),
+    Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
+    Column("peak_bytes_per_second", "float64", "bytes/s", "The memory's bandwidth by the data"
+           " sheet; NaN: unknown."),
     Column("flop_count", "float64", "count", "Operations by shapes, of all calls; NaN: unknown,"
            " see note."),
     Column("causal_flop_count", "float64", "count", "The same, and half of it for attention whose"
            " `Concrete Inputs` say that it is causal."),
-    Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls: an"
-           " expanded input as it is stored, what is updated in place twice. NaN: see note."),
     Column("flops_per_second", "float64", "1/s", "Operations over kernel time."),
-    Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
     Column("flops_per_byte", "float64", "", "Arithmetic intensity: operations a byte moved."),
-    Column("compute_share", "float64", "share", "Of the device's peak in this type; NaN: see"
-           " note, and for operators that are no products."),
-    Column("peak_flops_per_second", "float64", "1/s", "That peak; NaN: unknown."),
+    Column("peak_flops_per_second", "float64", "1/s", "The peak of which `compute_share` is; NaN:"
+           " unknown."),
     Column("peak_source", "object", "text", "`measured`: the best rate of a sweep of shapes; `data"
            " sheet`: the maker's; None: unknown."),
     Column("sheet_flops_per_second", "float64", "1/s", "The data sheet's peak in this type."),
-    Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
-    Column("peak_bytes_per_second", "float64", "bytes/s", "That bandwidth, by the data sheet; NaN:"
-           " unknown."),
-    Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
-    Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
+    Column("device", "int64", "id", "The device that it ran on."),
     Column("device_name", "object", "text", "The device in `deviceProperties`; None: not told."),
-    Column("note", "object", "text", "Why work is unknown or shares are withheld; None: neither."),
     Column("source", "object", "text", "The maker's data sheet with the roofs; None: unknown."),
 )  # fmt: skip
 

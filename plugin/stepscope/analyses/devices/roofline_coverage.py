@@ -17,21 +17,22 @@ from stepscope.model.table import plain_values, public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
-    Column("device", "int64", "id", "The device."),
     Column("category", "object", "text", "Kind of operators, as in `operators-by-category`."),
     Column("kernel_ns", "int64", "ns", "Time of their kernels."),
     Column("kernel_share", "float64", "share", "Of the time of all kernels on the device."),
-    Column("covered_ns", "int64", "ns", "Of their kernels' time, that with known operations or"
-           " bytes."),
-    Column("covered_share", "float64", "share", "That of their kernels' time."),
-    Column("device_covered_share", "float64", "share", "Of the time of all kernels on the device,"
-           " that with known operations or bytes: the same in all its rows."),
-    Column("moved_bytes", "float64", "bytes", "Known bytes of all calls; NaN: none is known."),
-    Column("bytes_per_second", "float64", "bytes/s", "These over the time of the same kernels."),
-    Column("memory_share", "float64", "share", "Of the memory's bandwidth; above 1, caches"
-           " delivered part of it. NaN: unknown."),
+    Column("covered_share", "float64", "share", "Of their kernels' time, that with known"
+           " operations or bytes."),
     Column("reason", "object", "text", "Why most of the other time has no known work; None: all"
            " has."),
+    Column("memory_share", "float64", "share", "Of the memory's bandwidth; above 1, caches"
+           " delivered part of it. NaN: unknown."),
+    Column("bytes_per_second", "float64", "bytes/s", "Known bytes over the time of the"
+           " same kernels."),
+    Column("moved_bytes", "float64", "bytes", "Known bytes of all calls; NaN: none is known."),
+    Column("covered_ns", "int64", "ns", "That time."),
+    Column("device_covered_share", "float64", "share", "Of the time of all kernels on the device,"
+           " that with known operations or bytes: the same in all its rows."),
+    Column("device", "int64", "id", "The device."),
 )  # fmt: skip
 
 
