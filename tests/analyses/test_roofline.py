@@ -246,6 +246,35 @@ def test_operators_that_are_no_products_have_the_memorys_roof_alone() -> None:
     assert (row.bound, row.peak_source, row.note) == ("memory", None, None)
 
 
+H200 = {"id": 0, "name": "NVIDIA H200", "numSms": 132}
+
+
+@pytest.mark.parametrize(
+    ("gigabytes_per_second", "source", "peak"),
+    [(4000, "measured", 4271.8e9), (4400, "data sheet", 4800e9)],
+)
+def test_the_measured_bandwidth_counts_where_no_operator_is_faster(
+    gigabytes_per_second: float, source: str, peak: float
+) -> None:
+    size = 4096
+    moved = 3 * size * size * 2
+    rows = _mm(("void mul()", moved / gigabytes_per_second / 1e3), size=size)
+    rows[0][1] = "aten::mul"
+    (row,) = rows_of(roofline(_trace(*rows, device=H200)))
+    assert (row.memory_peak_source, row.peak_bytes_per_second) == (source, peak)
+    assert row.memory_share == pytest.approx(gigabytes_per_second * 1e9 / peak, rel=1e-3)
+
+
+def test_an_operator_in_a_cache_does_not_lift_the_measured_bandwidth() -> None:
+    size = 512
+    rows = _mm(("void mul()", 3 * size * size * 2 / 9000 / 1e3), size=size)
+    rows[0][1] = "aten::mul"
+    (row,) = rows_of(roofline(_trace(*rows, device=H200)))
+    assert row.memory_peak_source == "measured"
+    assert np.isnan(row.memory_share)
+    assert "caches" in row.note
+
+
 def test_unknown_work_has_a_row_with_its_reason_and_no_share() -> None:
     rows = _mm((TENSOR_CORE, 6))
     rows += [

@@ -24,7 +24,7 @@ hold what the memory need not deliver, a device clocks above its data sheet. Suc
 withheld, with a note, and with them what bounds the operator; the rates remain.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,8 +87,10 @@ SCHEMA: Schema = (
     Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls: an"
            " expanded input as it is stored, what is updated in place twice. NaN: see note."),
     Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
-    Column("peak_bytes_per_second", "float64", "bytes/s", "The memory's bandwidth by the data"
-           " sheet; NaN: unknown."),
+    Column("peak_bytes_per_second", "float64", "bytes/s", "The memory's bandwidth of which"
+           " `memory_share` is; NaN: unknown."),
+    Column("memory_peak_source", "object", "text", "`measured`: the rate of large copies, if no"
+           " operator is faster; `data sheet`: the maker's; None: unknown."),
     Column("flop_count", "float64", "count", "Operations by shapes, of all calls; NaN: unknown,"
            " see note."),
     Column("causal_flop_count", "float64", "count", "The same, and half of it for attention whose"
@@ -305,7 +307,7 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     by_pair = {pair: _roofs(trace, *pair) for pair in set(pairs)}
     roofs = [by_pair[pair] for pair in pairs]
     peak = np.array([roof.flops_per_second for roof in roofs], dtype=np.float64)
-    bandwidth = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
+    bandwidth, memory_kinds = _memory_peaks(columns, roofs)
     sheet = np.array([roof.sheet_flops_per_second for roof in roofs], dtype=np.float64)
     rates = pd.Series(columns["flops_per_second"])
     rates[~columns["is_product"].astype(bool)] = np.nan
@@ -344,10 +346,31 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
         "sheet_flops_per_second": sheet,
         "memory_share": np.where(memory <= 1, memory, np.nan),
         "peak_bytes_per_second": bandwidth,
+        "memory_peak_source": memory_kinds,
         "roofline_share": np.where(roofline_share <= 1, roofline_share, np.nan),
         "bound": bound,
         "note": np.array(notes_of_rows, dtype=object),
     }
+
+
+def _memory_peaks(
+    columns: Mapping[str, NDArray[Any]], roofs: "Sequence[_Roofs]"
+) -> tuple[Floats, Objects]:
+    """Return the bandwidth of each row's device, and its source.
+
+    The measured rate applies where no operator is faster, unless above the data sheet's: caches
+    delivered that.
+    """
+    sheet = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
+    measured = np.array([roof.measured_bytes_per_second for roof in roofs], dtype=np.float64)
+    rates = columns["bytes_per_second"]
+    of_memory = pd.Series(np.where(rates <= sheet, rates, np.nan))
+    fastest = of_memory.groupby(columns["device"]).transform("max").to_numpy()
+    is_measured = ~np.isnan(measured) & ~(fastest > measured)
+    peak = np.where(is_measured, measured, sheet)
+    kinds = np.where(is_measured, MEASURED, SHEET).astype(object)
+    kinds[np.isnan(peak)] = None
+    return peak, kinds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,6 +379,8 @@ class _Roofs:
     """The best measured rate, else the data sheet's."""
     sheet_flops_per_second: float
     bytes_per_second: float
+    """The data sheet's."""
+    measured_bytes_per_second: float
     note: str | None
     """Why a roof is unknown."""
     memory_note: str | None
@@ -371,6 +396,7 @@ def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
             flops_per_second=unknown,
             sheet_flops_per_second=unknown,
             bytes_per_second=unknown,
+            measured_bytes_per_second=unknown,
             note=match.reason,
             memory_note=match.reason,
         )
@@ -382,6 +408,7 @@ def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
         flops_per_second=measured.flops_per_second if measured else peak or unknown,
         sheet_flops_per_second=peak or unknown,
         bytes_per_second=match.spec.bytes_per_second,
+        measured_bytes_per_second=match.spec.measured_bytes_per_second or unknown,
         note=None if peak else note,
         memory_note=None,
     )
