@@ -42,6 +42,7 @@ TERMS = MappingProxyType(
             "Forward and backward": "stepscope.analyses.core.forward_backward",
             "Modules": "stepscope.analyses.host.module_tree",
             "Operations (FLOPs)": "stepscope.analyses.operators.flops",
+            "Bytes of operators": "stepscope.analyses.operators.operator_traffic",
         },
         "Devices": {
             "Busy, multiprocessors, occupancy": "stepscope.analyses.devices.device_metrics",

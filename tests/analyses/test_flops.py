@@ -10,6 +10,7 @@ import pytest
 
 from loading import trace_at, trace_of
 from stepscope.analyses.operators.flops import nearest_with_work, operator_work
+from stepscope.analyses.operators.operator_traffic import operator_traffic
 from stepscope.analyses.operators.work_formulas import FORMULAS
 from stepscope.model.trace import Trace
 
@@ -24,8 +25,9 @@ def _call(name: str, dims: Any, types: Any = None, values: Any = None, at: int =
 
 def _work(name: str, *inputs: Any) -> tuple[float, float, str | None]:
     """One operator's operations, bytes and type."""
-    work = operator_work(trace_of([_call(name, *inputs)]))
-    return float(work.flops[0]), float(work.moved_bytes[0]), _text(work.data_type[0])
+    trace = trace_of([_call(name, *inputs)])
+    work, moved = operator_work(trace), operator_traffic(trace).moved_bytes
+    return float(work.flops[0]), float(moved[0]), _text(work.data_type[0])
 
 
 def _text(value: Any) -> str | None:
@@ -162,7 +164,7 @@ def test_torch_records_out_as_the_last_argument(torch: Any, tmp_path: Path) -> N
     recording.export_chrome_trace(str(tmp_path / "trace.json"))
     trace = trace_at(tmp_path / "trace.json")
     moved = dict(
-        zip(trace.host_calls["name"], operator_work(trace).moved_bytes.tolist(), strict=True)
+        zip(trace.host_calls["name"], operator_traffic(trace).moved_bytes.tolist(), strict=True)
     )
     product_bytes = 4 * (12 + 20 + 15)
     assert moved["aten::mm"] == moved["aten::bmm"] == product_bytes

@@ -155,6 +155,8 @@ AMD Instinct MI300X VF bfloat16  668.4  10240x15360x8192  2.5.1 mamf
 AMD Instinct MI325X    bfloat16  784.9  13312x10240x8192  2.6.0 mamf
 AMD Instinct MI355X    bfloat16 1565    12288x8192x8192   2.8.0 mamf
 """
+# Bytes read and written in 10^9 per second, by copies of 4 GiB in `device_rates.py`.
+MEASURED_MEMORY: Mapping[str, float] = MappingProxyType({"NVIDIA H200": 4271.8})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +181,8 @@ class DeviceSpec:
     """Of the whole device."""
     bytes_per_second: float
     """Of the device's memory."""
+    measured_bytes_per_second: float | None
+    """The rate that copies reached; None: not measured."""
     peaks: Mapping[str, float]
     """Operations per second by `TYPES`."""
     measured: Mapping[str, MeasuredPeak]
@@ -222,10 +226,16 @@ def _spec(line: str) -> DeviceSpec:
         name=name,
         multiprocessors=int(multiprocessors),
         bytes_per_second=float(gigabytes) * 1e9,
+        measured_bytes_per_second=_measured_memory(name),
         peaks=MappingProxyType({of: float(peak) * 1e12 for of, peak in listed if peak != "-"}),
         measured=_measured().get(name, MappingProxyType({})),
         source=SOURCES[source],
     )
+
+
+def _measured_memory(name: str) -> float | None:
+    gigabytes = MEASURED_MEMORY.get(name)
+    return gigabytes * 1e9 if gigabytes is not None else None
 
 
 @cache

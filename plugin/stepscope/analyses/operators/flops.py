@@ -1,4 +1,4 @@
-"""Arithmetic of each operator, and the least bytes it has to read and write.
+"""Arithmetic of each operator.
 
 Computed from the shapes of the inputs (`record_shapes=True`) by the formulas of `work_formulas`.
 Work counts once: the seven operators of `with_flops` always count, as in `key_averages()`; of
@@ -9,7 +9,6 @@ an `aten::conv2d` that counts.
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.operators.work_formulas import FORMULAS, WITH_FLOPS, Formula
-from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError, Work
+from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError
 from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.data_types import BYTES, data_type
 from stepscope.model.frames.name_masks import name_mask
@@ -38,9 +37,6 @@ class OperatorWork:
     causal_flops: Floats
     """The same, and half of it for attention whose recorded values say that it is causal: of each
     pair of positions one side is masked, as FlashAttention's authors count."""
-    moved_bytes: Floats
-    """Bytes of inputs and outputs, each once: a lower bound of memory traffic, unless data stays in
-    a cache. NaN where `flops` is NaN or a type is unknown."""
     data_type: pd.Categorical
     """Type of the operand, by torch's name (`bfloat16`); missing where types are not recorded."""
     source: pd.Categorical
@@ -49,23 +45,22 @@ class OperatorWork:
 
 @computed
 def operator_work(trace: Trace) -> OperatorWork:
-    """Return the arithmetic and the least traffic of every operator."""
+    """Return the arithmetic of every operator."""
     calls = trace.host_calls
     count = len(calls)
-    flops, causal, moved = (np.full(count, np.nan) for _ in range(3))
+    flops, causal = (np.full(count, np.nan) for _ in range(2))
     rows = np.flatnonzero(
         name_mask(calls["name"], FORMULAS.__contains__) & calls["is_operator"].to_numpy()
     )
     alike, combinations = _combinations(calls, rows)
     figures = [_figures(*combination) for combination in combinations]
-    of_rows = np.array(figures, dtype=np.float64).reshape(-1, 3)[alike]
+    of_rows = np.array(figures, dtype=np.float64).reshape(-1, 2)[alike]
     is_counted = _are_counted(calls, rows[~np.isnan(of_rows[:, 0])])
-    flops[rows], causal[rows], moved[rows] = of_rows.T
-    flops[~is_counted] = causal[~is_counted] = moved[~is_counted] = np.nan
+    flops[rows], causal[rows] = of_rows.T
+    flops[~is_counted] = causal[~is_counted] = np.nan
     return OperatorWork(
         flops=flops,
         causal_flops=causal,
-        moved_bytes=moved,
         data_type=_data_types(calls, rows, alike, combinations),
         source=_sources(calls, is_counted),
     )
@@ -110,8 +105,8 @@ def _combinations(calls: pd.DataFrame, rows: Ints) -> tuple[Ints, list[Combinati
         _texts(column)[column.cat.codes.to_numpy()[distinct]].tolist() for column in (name, *given)
     )
     return alike, [
-        (FORMULAS[formula], Inputs(*map(_decoded, texts)))
-        for formula, *texts in zip(formulas, *inputs, strict=True)
+        (FORMULAS[formula], Inputs(decoded(dims), decoded(types), decoded(values)))
+        for formula, dims, types, values in zip(formulas, *inputs, strict=True)
     ]
 
 
@@ -120,7 +115,8 @@ def _texts(column: pd.Series) -> NDArray[Any]:
     return np.array([*column.cat.categories, ""], dtype=object)
 
 
-def _decoded(text: str) -> list[Any]:
+def decoded(text: str) -> list[Any]:
+    """Return a recorded JSON list; empty where it is none."""
     try:
         decoded = json.loads(text) if text else []
     except (ValueError, RecursionError):
@@ -128,29 +124,13 @@ def _decoded(text: str) -> list[Any]:
     return decoded if isinstance(decoded, list) else []
 
 
-def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float, float]:
-    """Return operations, those under a causal mask, and bytes of these inputs; NaN: unknown."""
-    flops = moved = float("nan")
-    try:
-        work = formula.count(inputs)
-        flops = float(work.flops)
-        moved = _moved_bytes(inputs, work, formula)
-    except (UnknownWorkError, OverflowError):
-        pass
-    return flops, flops / 2 if formula.is_causal(inputs) else flops, moved
-
-
-def _moved_bytes(inputs: Inputs, work: Work, formula: Formula) -> float:
-    """Return the bytes of inputs and outputs; an argument `out` is written, not read."""
-    written = work.output_type or inputs.type_of(formula.operand)
-    if written is None:
-        raise UnknownWorkError
-    total = sum(map(prod, work.outputs)) * BYTES[written]
-    for index in range(len(inputs.shapes))[: formula.argument_count]:
-        read = inputs.type_of(index)
-        if read is not None:
-            total += prod(inputs.shape(index)) * BYTES[read]
-    return float(total)
+def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
+    """Return operations of these inputs, and those under a causal mask; NaN: unknown."""
+    flops = float("nan")
+    with suppress(UnknownWorkError, OverflowError):
+        count = formula.count(inputs).flops
+        flops = float("nan") if count is None else float(count)
+    return flops, flops / 2 if formula.is_causal(inputs) else flops
 
 
 def _are_counted(calls: pd.DataFrame, rows: Ints) -> Mask:
@@ -189,7 +169,7 @@ def _data_types(
     """Return the type of each call's operand; without a formula, that of its first tensor."""
     written = calls["input_types"].cat
     code_of_type = {name: code for code, name in enumerate(BYTES)}
-    first = [_first_type(_decoded(str(text))) for text in written.categories]
+    first = [_first_type(decoded(str(text))) for text in written.categories]
     codes = np.array(
         [*(code_of_type.get(name or "", NONE) for name in first), NONE], dtype=np.int64
     )

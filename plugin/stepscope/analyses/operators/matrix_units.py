@@ -43,6 +43,9 @@ ELIGIBLE = frozenset(
     aten::_scaled_dot_product_fused_attention_overrideable_backward
     flash_attn::_flash_attn_forward flash_attn::_flash_attn_backward
     flash_attn_3::_flash_attn_forward flash_attn_3::_flash_attn_backward
+    flash_attn::_flash_attn_varlen_forward flash_attn::_flash_attn_varlen_backward
+    vllm::inplace_fused_experts vllm::outplace_fused_experts
+    sglang::inplace_fused_experts sglang::outplace_fused_experts
     """.split()  # noqa: SIM905 (two screens long as a list)
 )
 """Operators that can run on matrix units, given a fitting type: autocast's lower-precision list by

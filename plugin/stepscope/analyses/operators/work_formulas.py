@@ -10,6 +10,7 @@ element of `float4_e2m1fn_x2` holds two).
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
@@ -102,7 +103,7 @@ def _written_type(inputs: Inputs, index: int) -> str | None:
 def _unpacked(inputs: Inputs, work: Work) -> Work:
     """Return the work of operands that may hold two numbers per element."""
     is_packed = inputs.type_of(0) == PACKED_TYPE
-    return replace(work, flops=2 * work.flops) if is_packed else work
+    return replace(work, flops=2 * (work.flops or 0)) if is_packed else work
 
 
 def grouped_product(inputs: Inputs, offsets: int = 2) -> Work:
@@ -187,6 +188,10 @@ def convolution_backward(inputs: Inputs) -> Work:
     return Work(flops=flops, outputs=outputs)
 
 
+PAGED = "Keys and values are in a cache whose sequences' lengths are not recorded."
+PACKED = "Lengths of packed sequences are not recorded: operations are unknown."
+
+
 @dataclass(frozen=True)
 class Attention:
     """Attention, by the index of the query, and of the lengths of packed sequences."""
@@ -195,28 +200,72 @@ class Attention:
     heads_last: bool = False
     """Whether the layout is `[batch, sequence, heads, size]`, not `[batch, heads, sequence, …]`."""
     lengths: int = -1
+    """Index of the queries' cumulated lengths; the keys' and both maxima follow."""
     is_backward: bool = False
+    page_table: int = -1
+    """Index of the table of the cache's pages."""
 
     def __call__(self, inputs: Inputs) -> Work:
         """Count the work of inputs; every key counts for every query, masked or not."""
+        if self.page_table >= 0 and inputs.has(self.page_table):
+            raise UnknownWorkError(PAGED)
         if self.lengths >= 0 and self._is_packed(inputs):
-            raise UnknownWorkError  # how long each sequence is, is not recorded
+            return self._of_packed(inputs)
         first = self.query
         q, k, v = (inputs.shape(index, rank=4) for index in range(first, first + 3))
         sequence, heads = (1, 2) if self.heads_last else (2, 1)
         if q[0] != k[0] or k[:3] != v[:3] or q[3] != k[3] or not k[heads] or q[heads] % k[heads]:
             raise UnknownWorkError
-        pairs = q[0] * q[heads] * q[sequence] * k[sequence]
-        output = (*q[:3], v[3])
+        return self._work(q, k, v, q[0] * q[heads] * q[sequence] * k[sequence])
+
+    def _of_packed(self, inputs: Inputs) -> Work:
+        q, k, v = (inputs.shape(index) for index in range(self.query, self.query + 3))
+        if not 3 <= len(q) == len(k) == len(v) or k[:-1] != v[:-1] or q[-1] != k[-1]:
+            raise UnknownWorkError
+        if prod(q[:-3]) != 1 or not k[-2] or q[-2] % k[-2]:
+            raise UnknownWorkError
+        pairs = self._packed_pairs(inputs, q[-3], k[-3])
+        return self._work(q, k, v, None if pairs is None else pairs * q[-2])
+
+    def _packed_pairs(self, inputs: Inputs, queries: int, keys: int) -> int | None:
+        """Return the pairs of a query and a key of one sequence; None: lengths differ."""
+        sequences = prod(inputs.shape(self.lengths)) - 1
+        if sequences == 1:
+            return queries * keys
+        for total, others, index in ((queries, keys, 2), (keys, queries, 3)):
+            with suppress(UnknownWorkError):
+                # no sequence is longer than the maximum: in all they reach it only if each does
+                (longest,) = inputs.numbers(self.lengths + index, 1)
+                if total == sequences * longest:
+                    return longest * others
+        return None
+
+    def _work(self, q: Shape, k: Shape, v: Shape, pairs: int | None) -> Work:
+        outputs: tuple[Shape, ...] = ((*q[:-1], v[-1]),)
+        of_pair = 2 * (q[-1] + v[-1])
         if self.is_backward:
             # the scores anew, then the gradients of scores, value, query and key
-            flops = 2 * pairs * (3 * q[3] + 2 * v[3])
-            return Work(flops=flops, outputs=(q, k, v))
-        return Work(flops=2 * pairs * (q[3] + v[3]), outputs=(output,))
+            of_pair, outputs = 2 * (3 * q[-1] + 2 * v[-1]), (q, k, v)
+        return Work(flops=None if pairs is None else pairs * of_pair, outputs=outputs)
 
     def _is_packed(self, inputs: Inputs) -> bool:
         sizes = inputs.shapes[self.lengths] if self.lengths < len(inputs.shapes) else []
         return bool(sizes)
+
+
+EXPERTS = "How many experts the tokens chose is not recorded: bytes are unknown."
+
+
+def fused_experts(inputs: Inputs) -> Work:
+    """Count `fused_experts(hidden, w1, w2, topk_weights, topk_ids)`: two products a choice."""
+    hidden, up = inputs.shape(0, rank=2), inputs.shape(1, rank=3)
+    down, choice = inputs.shape(2, rank=3), inputs.shape(4, rank=2)
+    # w1 has the gate and the value, of which w2 takes the product
+    fits = up[0] == down[0] and up[2] == down[1] == hidden[1] and up[1] in (down[2], 2 * down[2])
+    if not fits or choice[0] != hidden[0]:
+        raise UnknownWorkError
+    choices = prod(choice)
+    return Work(flops=2 * choices * (prod(up[1:]) + prod(down[1:])), outputs=(hidden,))
 
 
 WITH_FLOPS = "torch with_flops"
@@ -237,6 +286,10 @@ class Formula:
     """Arguments before `out=`, into which the result is written; None: it takes no `out`."""
     causal_argument: int | None = None
     """Index of attention's `is_causal`, or `custom_mask_type` (0: none); None: it has neither."""
+    results: frozenset[int] = frozenset()
+    """Arguments that are only written."""
+    bytes_unknown: str | None = None
+    """Why bytes do not follow from shapes."""
 
     def is_causal(self, inputs: Inputs) -> bool:
         """Return whether the recorded values say that attention is causal."""
@@ -263,6 +316,8 @@ def _attention(count: Attention, causal_arguments: Mapping[str, int]) -> dict[st
 
 
 _BATCHED = product(rank=3)
+_GRADIENTS = frozenset({6, 7, 8})
+"""Arguments of flash-attn's backward that it writes: of query, key and value."""
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
         "aten::mm": Formula(count=product(), source=WITH_FLOPS, argument_count=2),
@@ -325,11 +380,33 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
             "flash_attn::_flash_attn_forward",
             "flash_attn_3::_flash_attn_forward",
         ),
-        **_formulas(
-            OWN,
-            Attention(query=1, heads_last=True, is_backward=True),
-            "flash_attn::_flash_attn_backward",
-            "flash_attn_3::_flash_attn_backward",
+        **dict.fromkeys(
+            ("flash_attn::_flash_attn_backward", "flash_attn_3::_flash_attn_backward"),
+            Formula(
+                count=Attention(query=1, heads_last=True, is_backward=True),
+                source=OWN,
+                results=_GRADIENTS,
+            ),
+        ),
+        "flash_attn::_flash_attn_varlen_forward": Formula(
+            count=Attention(heads_last=True, lengths=3, page_table=15),
+            source=OWN,
+            causal_argument=9,
+        ),
+        "flash_attn::_flash_attn_varlen_backward": Formula(
+            count=Attention(query=1, heads_last=True, lengths=9, is_backward=True),
+            source=OWN,
+            causal_argument=15,
+            results=_GRADIENTS,
+        ),
+        **dict.fromkeys(
+            (
+                "vllm::inplace_fused_experts",
+                "vllm::outplace_fused_experts",
+                "sglang::inplace_fused_experts",
+                "sglang::outplace_fused_experts",
+            ),
+            Formula(count=fused_experts, source=OWN, bytes_unknown=EXPERTS),
         ),
         **_formulas(OWN, product(), "aten::_int_mm", argument_count=2),
         "aten::addmm_": Formula(count=product(1), source=OWN, operand=1),
