@@ -182,7 +182,8 @@ def mean(values: Iterable[float]) -> float | None:
 
 def step_texts(it: Shown, form: str) -> Values:
     """Return the mean step in the first words of a report."""
-    said = re.search(r"Step (\S+ \S+?)[ ;,.(]|window is (\S+ \S+) long", it.texts.get(form, ""))
+    words = r"(?:Step|Recorded steps take) (\d\S* \S+?)[ ;,.(]|window is (\S+ \S+) long"
+    said = re.search(words, it.texts.get(form, ""))
     return {"": said[1] or said[2]} if said else {}
 
 
