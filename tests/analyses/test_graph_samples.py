@@ -1,0 +1,122 @@
+"""Operators of graphs that an H200 replayed, compared with those of the same step without a graph.
+
+`eager` runs the step that `replayed` and `several` replay, so that each of its kernels has its
+operator by its launch. It runs batch 16; the other batches differ in the first dimension alone.
+"""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from loading import SAMPLE_LOGS, trace_at
+from stepscope.analyses.compiled.graph_operators import graph_kernels, graph_operators
+from stepscope.analyses.core.graph_launches import graph_table
+from stepscope.analyses.operators.graph_captures import GraphPart, graph_part
+
+pytestmark = pytest.mark.frames
+
+SAMPLES = SAMPLE_LOGS / "graph_replay_cuda"
+BATCH = 16
+BATCHES = [4, 8, 16]
+LEAST_ATTRIBUTED = 0.8
+TEXTS = ["operator", "module", "input_dims"]
+
+
+@cache
+def parts(run: str) -> tuple[GraphPart, ...]:
+    return tuple(graph_part(trace_at(path)) for path in sorted((SAMPLES / run).iterdir()))
+
+
+def truth(batch: int = BATCH) -> pd.DataFrame:
+    """The names, operators, modules and shapes of a step's kernels, by their launches."""
+    [of] = parts("eager")
+    eager = pd.DataFrame({name: getattr(of.eager, name) for name in ("name", *TEXTS)})
+    steps = len(trace_at(*(SAMPLES / "eager").iterdir()).steps)
+    size = len(eager) // steps
+    step = eager[:size]
+    assert all(
+        eager[at : at + size].reset_index(drop=True).equals(step)
+        for at in range(0, len(eager), size)
+    )
+    dims = step["input_dims"].map(lambda text: re.sub(rf"\b{BATCH}\b", str(batch), text))
+    return step.assign(input_dims=dims)
+
+
+def attributed(kernels: pd.DataFrame) -> float:
+    """The fraction of the time whose operator and shapes are attributed."""
+    is_attributed = kernels["operator"].notna() & kernels["input_dims"].notna()
+    return float(kernels["total_ns"][is_attributed].sum() / kernels["total_ns"].sum())
+
+
+def wrong(kernels: pd.DataFrame, expected: pd.DataFrame, *texts: str) -> list[tuple[object, ...]]:
+    """The nodes with a text that is not the expected one, nor left out."""
+    assert len(kernels) == len(expected)
+    return [
+        (position, name, text, other)
+        for name in texts
+        for position, (text, other) in enumerate(zip(kernels[name], expected[name], strict=True))
+        if text is not None and text != other
+    ]
+
+
+@pytest.mark.parametrize("span", [0, 1])
+def test_replays_have_the_operators_of_the_same_step_without_a_graph(span: int) -> None:
+    """The second span holds replays alone: their capture is in the first."""
+    kernels = graph_kernels(parts("replayed"))
+    of_span = kernels[: len(kernels) // 2] if span == 0 else kernels[len(kernels) // 2 :]
+    assert list(of_span["full_name"]) == list(truth()["name"])
+    assert wrong(of_span, truth(), *TEXTS) == []
+    assert attributed(of_span) >= LEAST_ATTRIBUTED
+    assert set(of_span["matched_by"]) == {"order"}
+
+
+@pytest.mark.parametrize("graph", [0, 1, 2])
+def test_graphs_of_three_batches_have_the_shapes_of_their_captures(graph: int) -> None:
+    kernels = graph_kernels(parts("several"))
+    of_graph = kernels[kernels["graph"] == graph]
+    assert wrong(of_graph, truth(BATCHES[graph]), "operator", "input_dims") == []
+    assert attributed(of_graph) >= LEAST_ATTRIBUTED
+    assert set(of_graph["capture_count"]) == {1}
+    products = graph_operators(parts("several")).query("graph == @graph and flop_count > 0")
+    parameters = 8 * (4 + 3 * 4) * 2048**2 + 4096 * 2048
+    matrices = products[products["operator"] == "aten::mm"]
+    assert matrices["flop_count"].sum() == 2 * 3 * BATCHES[graph] * parameters
+
+
+def test_graphs_of_equal_kernel_names_are_told_apart_by_their_grids() -> None:
+    [path] = (SAMPLES / "several").iterdir()
+    assert list(graph_table(trace_at(path))["replay_count"]) == [3, 3, 3]
+
+
+@pytest.mark.parametrize("graph", [0, 1, 2])
+@pytest.mark.parametrize("capture", [0, 1, 2])
+def test_the_capture_of_another_batch_gives_no_shapes(capture: int, graph: int) -> None:
+    [of] = parts("several")
+    alone = replace(of, captures=(of.captures[capture],), graphs=(of.graphs[graph],))
+    kernels = graph_kernels([alone])
+    assert wrong(kernels, truth(BATCHES[graph]), "operator", "input_dims") == []
+    assert kernels["operator"].notna().all()
+    assert kernels["input_dims"].notna().all() == (capture == graph)
+    has_work = graph_operators([alone])["flop_count"].notna()
+    assert has_work.any() == (capture == graph)
+
+
+def test_without_a_capture_an_eager_pass_of_the_run_has_the_operators() -> None:
+    _, replays = parts("replayed")
+    assert graph_kernels([replays])["operator"].isna().all()
+    kernels = graph_kernels([replays, *parts("eager")])
+    assert wrong(kernels, truth(), *TEXTS) == []
+    assert attributed(kernels) >= LEAST_ATTRIBUTED
+    assert set(kernels["matched_by"]) == {"eager"}
+
+
+def test_an_eager_pass_of_another_batch_is_not_matched() -> None:
+    [several] = parts("several")
+    for graph, is_matched in zip(several.graphs, [False, False, True], strict=True):
+        replays = replace(several, captures=(), graphs=(graph,))
+        kernels = graph_kernels([replays, *parts("eager")])
+        assert kernels["operator"].notna().all() == is_matched
+        assert kernels["operator"].notna().any() == is_matched
