@@ -14,7 +14,12 @@ import pytest
 from loading import SAMPLE_LOGS, trace_at
 from stepscope.analyses.compiled.graph_operators import graph_kernels, graph_operators
 from stepscope.analyses.core.graph_launches import graph_table
+from stepscope.analyses.core.trace_cut import slice_trace
+from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.operators.graph_captures import GraphPart, graph_part
+from stepscope.analyses.operators.operator_categories import operator_categories
+from stepscope.analyses.operators.operator_table import REPLAYED, Grouping, operator_table
+from stepscope.model.trace import Trace
 
 pytestmark = pytest.mark.frames
 
@@ -120,3 +125,76 @@ def test_an_eager_pass_of_another_batch_is_not_matched() -> None:
         kernels = graph_kernels([replays, *parts("eager")])
         assert kernels["operator"].notna().all() == is_matched
         assert kernels["operator"].notna().any() == is_matched
+
+
+def trace(run: str, span: int = 0) -> Trace:
+    return trace_at(sorted((SAMPLES / run).iterdir())[span])
+
+
+def operators(of: Trace, kind: str, by: Grouping = "name") -> pd.DataFrame:
+    """The operators of a kind that launched device work, by their names and shapes or modules."""
+    table = operator_table(of, by)
+    return table[(table["kind"] == kind) & (table["device_self_ns"] > 0)]
+
+
+@pytest.mark.parametrize(("by", "label"), [("shape", "input_dims"), ("module", "module")])
+def test_replayed_operators_have_the_calls_and_work_of_the_same_steps(
+    by: Grouping, label: str
+) -> None:
+    """The table of the replays is that of six steps without a graph, without host time.
+
+    Every second call of `aten::where` calls another one, which launches the kernel.
+    """
+    keys = ["name", label]
+    replayed = operators(trace("replayed"), REPLAYED, by).set_index(keys).sort_index()
+    expected = operators(trace("eager"), "operator", by).set_index(keys).sort_index()
+    assert replayed.index.equals(expected.index)
+    launching = expected["call_count"] // [
+        2 if name == "aten::where" else 1 for name, _ in expected.index
+    ]
+    assert list(replayed["call_count"]) == list(launching)
+    is_product = replayed["flops"].notna()
+    assert list(replayed["flops"][is_product]) == list(expected["flops"][is_product])
+    assert is_product[["aten::mm"]].all()
+    assert list(replayed["matrix_unit_self_share"] > 0.5) == list(
+        expected["matrix_unit_self_share"] > 0.5
+    )
+    ratio = replayed["device_self_ns"].sum() / expected["device_self_ns"].sum()
+    assert ratio == pytest.approx(1, abs=0.05)
+    assert replayed["host_self_ns"].sum() == 0
+
+
+@pytest.mark.parametrize(("run", "span"), [("replayed", 0), ("replayed", 1), ("several", 0)])
+def test_no_kernel_counts_twice(run: str, span: int) -> None:
+    of = trace(run, span)
+    for by in ("name", "shape"):
+        assert (
+            operator_table(of, by)["device_self_ns"].sum() == of.device_events["duration_ns"].sum()
+        )
+    categories = operator_categories(of)
+    assert categories["device_self_ns"].sum() == of.device_events["duration_ns"].sum()
+    assert kernel_table(of, "launch")["total_ns"].sum() == of.kernels["duration_ns"].sum()
+
+
+def test_kernels_of_a_graph_have_the_operators_of_the_same_kernels_without_a_graph() -> None:
+    columns = ["full_name", "operator", "grid", "block", "call_count"]
+    replayed, eager = (kernel_table(trace(run), "launch")[columns] for run in ("replayed", "eager"))
+    assert set(eager.itertuples(index=False)) <= set(replayed.itertuples(index=False))
+
+
+def test_a_step_of_replays_has_the_operators_of_the_capture_before_it() -> None:
+    of = trace("replayed")
+    third = of.steps.iloc[2]
+    step = slice_trace(of, int(third["start_ns"]), int(third["end_ns"]))
+    in_step, in_all = operators(step, REPLAYED), operators(of, REPLAYED)
+    assert dict(zip(in_all["name"], in_all["call_count"], strict=True)) == {
+        name: 6 * calls for name, calls in zip(in_step["name"], in_step["call_count"], strict=True)
+    }
+
+
+def test_replays_without_a_recording_in_their_trace_stay_with_the_step_around_them() -> None:
+    of = trace("replayed", 1)
+    assert operators(of, REPLAYED).empty
+    [step] = operators(of, "annotation")["device_self_ns"]
+    assert step == of.device_events["duration_ns"].sum()
+    assert kernel_table(of, "launch")["operator"].isna().all()

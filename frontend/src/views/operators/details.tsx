@@ -100,8 +100,35 @@ const LABELS: Readonly<Record<string, string>> = {
   module: 'module',
 };
 
+const REPLAYED = 'replayed operator';
+
+/** Where an operator has no call on the host: its kernels ran in replays of a graph. */
+export function ReplayedOperator({ name }: { readonly name: string }): ReactNode {
+  const kernels = { view: 'kernels', group: 'launch', search: name };
+  return (
+    <Section title="Replayed graph">
+      <p>
+        Its kernels ran in replays of a graph, which the host launches in one call. The operator is
+        from the capture of the graph, or from an eager pass with the same kernels.
+      </p>
+      <p>
+        <Goto to={kernels}>Kernels by launch</Goto>
+      </p>
+    </Section>
+  );
+}
+
 /** The details of the operator of a row. */
-export function OperatorRow({ trace, table, at, device }: DetailsProps): ReactNode {
+export function OperatorRow(props: DetailsProps): ReactNode {
+  const { table, at } = props;
+  return cellOf(table, 'kind', at) === REPLAYED ? (
+    <ReplayedOperator name={String(cellOf(table, 'name', at) ?? '')} />
+  ) : (
+    <CalledOperator {...props} />
+  );
+}
+
+function CalledOperator({ trace, table, at, device }: DetailsProps): ReactNode {
   const narrowing = useNarrowing(trace);
   const label = LABELS[table.group];
   const query = useTraceQuery(
