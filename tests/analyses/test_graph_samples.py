@@ -16,6 +16,8 @@ from stepscope.analyses.compiled.graph_operators import graph_kernels, graph_ope
 from stepscope.analyses.core.graph_launches import graph_table
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.devices.roofline import roofline, roofline_kernels
+from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.operators.graph_captures import GraphPart, graph_part
 from stepscope.analyses.operators.operator_categories import operator_categories
 from stepscope.analyses.operators.operator_table import REPLAYED, Grouping, operator_table
@@ -180,6 +182,44 @@ def test_kernels_of_a_graph_have_the_operators_of_the_same_kernels_without_a_gra
     columns = ["full_name", "operator", "grid", "block", "call_count"]
     replayed, eager = (kernel_table(trace(run), "launch")[columns] for run in ("replayed", "eager"))
     assert set(eager.itertuples(index=False)) <= set(replayed.itertuples(index=False))
+
+
+def test_modules_have_the_device_time_of_the_replays_that_the_same_calls_have_without_a_graph() -> (
+    None
+):
+    replayed, eager = (module_table(trace(run)).set_index("path") for run in ("replayed", "eager"))
+    assert set(eager.index) == set(replayed.index)
+    in_replays, launched = (
+        of[name].reindex(eager.index)
+        for of, name in (
+            (replayed, "replayed_device_total_ns"),
+            (eager, "forward_device_total_ns"),
+        )
+    )
+    assert list(in_replays > 0) == list(launched > 0)
+    assert in_replays["Decoder_0"] == pytest.approx(launched["Decoder_0"], rel=0.05)
+    assert (eager["replayed_device_total_ns"] == 0).all()
+    assert (replayed["forward_device_total_ns"] == 0).all()
+
+
+def test_the_roofline_of_replays_is_that_of_the_same_steps_without_a_graph() -> None:
+    """The trace of the replays has two more kernels, which the capture ran outside the graph."""
+    keys = ["name", "input_dims", "data_type"]
+    replayed, eager = (
+        roofline(trace(run)).set_index(keys).sort_index() for run in ("replayed", "eager")
+    )
+    others = replayed.index.difference(eager.index)
+    assert list(others.get_level_values("name")) == ["aten::fill_"]
+    replayed = replayed.loc[eager.index]
+    exact = ["category", "call_count", "flop_count", "moved_bytes", "bound", "note"]
+    assert replayed[exact].equals(eager[exact])
+    products = eager["flop_count"] > 1e9
+    ratio = replayed["kernel_ns"][products] / eager["kernel_ns"][products]
+    assert ratio.between(0.9, 1.1).all()
+    assert ratio.size == 6
+    kernels = roofline_kernels(trace("replayed"), replayed[products].reset_index())
+    events = trace("replayed").device_events
+    assert events["duration_ns"][kernels].sum() == replayed["kernel_ns"][products].sum()
 
 
 def test_a_step_of_replays_has_the_operators_of_the_capture_before_it() -> None:

@@ -57,6 +57,8 @@ class Launches:
     """Launches of that call."""
     flops: Floats
     """Operations of the operator's call; NaN: unknown."""
+    owner: Ints
+    """Row of the operator's call in `host_calls` of the recording's trace; -1: no operator."""
 
     def __len__(self) -> int:
         """Return the number of launches."""
@@ -178,6 +180,7 @@ def _launches(
         call=np.where(owner >= 0, call, NONE),
         call_size=np.bincount(call, minlength=1)[call],
         flops=np.append(_product_flops(trace), np.nan)[owner],
+        owner=owner,
     )
 
 

@@ -61,6 +61,8 @@ class NodeMatch:
     call_size: Ints
     """Launches of that call."""
     flops: Floats
+    owner: Ints
+    """Row of the call in `host_calls` of the trace of that recording, or -1."""
     matched_by: Objects
     capture_count: int
     fits_grids: bool
@@ -287,6 +289,7 @@ def _agreed(graph: ReplayedGraph, candidates: Sequence[Match], matched_by: Match
             call=np.full(count, NONE),
             call_size=np.zeros(count, dtype=np.int64),
             flops=np.full(count, np.nan),
+            owner=np.full(count, NONE),
             matched_by=nothing,
             capture_count=0,
             fits_grids=True,
@@ -306,6 +309,7 @@ def _agreed(graph: ReplayedGraph, candidates: Sequence[Match], matched_by: Match
         call=np.append(first.call, NONE)[at],
         call_size=np.append(first.call_size, 0)[at],
         flops=flops,
+        owner=np.append(first.owner, NONE)[at],
         matched_by=np.array(
             [matched_by if row >= 0 else None for row in at.tolist()], dtype=object
         ),

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.graph_launches import graph_launches
 from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.graph_captures import (
     ReplayedGraph,
     graph_part,
@@ -28,11 +30,14 @@ class ReplayedOperators:
     """Operators of replayed graphs: the calls of a capture, each of which every replay repeats."""
 
     operator: Objects
-    """Of each call of a capture, as in the next four."""
+    """Of each call of a capture, as in the next five."""
     module: Objects
     input_dims: Objects
     flops: Floats
     """Operations of one call; NaN: unknown."""
+    owner: Ints
+    """The call's row of `host_calls` of the whole trace; -1 where its shapes are not known, or not
+    all of its kernels are."""
     replay_count: Ints
     call_of_device_event: Ints
     """For each row of `device_events`, the call of the capture, or -1."""
@@ -75,6 +80,33 @@ def replayed_operators(trace: Trace) -> ReplayedOperators:
     )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Owners:
+    """Operators of all device events; both arrays are parallel to `device_events`."""
+
+    call: Ints
+    """The `host_calls` row that launched it; of a replayed graph, that in its capture; or -1."""
+    replay: Ints
+    """The launch of the graph, for such a call of a capture, or -1."""
+
+
+@computed
+def owners_with_replays(trace: Trace) -> Owners:
+    """Return the operator that launched each device event, or whose capture did.
+
+    A slice of a trace does not have the calls of the capture.
+    """
+    replayed, launches = replayed_operators(trace), graph_launches(trace)
+    launched = links(trace).owner_of_device_event
+    captured = np.append(replayed.owner, NONE)[replayed.call_of_device_event]
+    is_captured = (captured != NONE) & (trace.whole is trace)
+    replay = np.full(len(launched), NONE, dtype=np.int64)
+    replay[launches.rows] = launches.launch
+    return Owners(
+        call=np.where(is_captured, captured, launched), replay=np.where(is_captured, replay, NONE)
+    )
+
+
 def with_operators(trace: Trace, owners: pd.Categorical) -> pd.Categorical:
     """Return operators' names of device events, with those of the kernels that graphs replay."""
     replayed = replayed_operators(trace)
@@ -93,7 +125,12 @@ def _nothing() -> pd.DataFrame:
         name: np.zeros(0, dtype=object) for name in ("operator", "module", "input_dims")
     }
     return pd.DataFrame(
-        {**texts, "flops": np.zeros(0), "replay_count": np.zeros(0, dtype=np.int64)}
+        {
+            **texts,
+            "flops": np.zeros(0),
+            "owner": np.zeros(0, dtype=np.int64),
+            "replay_count": np.zeros(0, dtype=np.int64),
+        }
     )
 
 
@@ -119,4 +156,12 @@ def _calls(match: NodeMatch) -> tuple[Ints, Ints, pd.DataFrame]:
             for name in ("operator", "module", "input_dims")
         }
     )
-    return nodes, call, table.assign(flops=np.where(is_whole, match.flops[nodes[first]], np.nan))
+    has_work = is_whole & table["input_dims"].notna().to_numpy()
+    return (
+        nodes,
+        call,
+        table.assign(
+            flops=np.where(has_work, match.flops[nodes[first]], np.nan),
+            owner=np.where(has_work, match.owner[nodes[first]], NONE),
+        ),
+    )
