@@ -234,7 +234,7 @@ def operators(it: Shown, value: str, group: str = "name") -> Values:
 def replayed_operators(it: Shown, value: str, group: str = "name") -> Values:
     """Return a value of the operators whose kernels ran in replays of graphs, by name."""
     rows = it.rows("operators", group=group)
-    return summed((row for row in rows if row["kind"] == "replayed operator"), "name", value)
+    return summed((row for row in rows if row["kind"] == "replayed"), "name", value)
 
 
 def replayed_in_tables(it: Shown, value: str) -> Values:
@@ -304,13 +304,13 @@ where below.name = calls.name
 def top(it: Shown, title: str, key: str, value: str) -> Values:
     """Return a value of a short list of the Overview, of rows that ran outside graphs."""
     rows = it.overview[f"top_{title}"]
-    return {(row[key],): row[value] for row in rows if row["kind"] != "replayed operator"}
+    return {(row[key],): row[value] for row in rows if row["kind"] != "replayed"}
 
 
 def replayed_top(it: Shown, value: str) -> Values:
     """Return a value of the operators of graphs in the short list of the Overview."""
     rows = it.overview["top_operators"]
-    return {(row["name"],): row[value] for row in rows if row["kind"] == "replayed operator"}
+    return {(row["name"],): row[value] for row in rows if row["kind"] == "replayed"}
 
 
 def names(it: Shown, kind: str) -> Values:
@@ -624,7 +624,7 @@ SHOWN: dict[str, dict[str, Read]] = {
         "Operators": lambda it: replayed_operators(it, "call_count"),
         "Operators: by shape": lambda it: replayed_operators(it, "call_count", "shape"),
         "Tables: operators": lambda it: by(
-            (row for row in it.table("operators") if row["kind"] == "replayed operator"),
+            (row for row in it.table("operators") if row["kind"] == "replayed"),
             "name",
             "call_count",
         ),

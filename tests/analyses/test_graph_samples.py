@@ -11,7 +11,7 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from loading import SAMPLE_LOGS, trace_at
+from loading import SAMPLE_LOGS, rows_of, trace_at
 from stepscope.analyses.compiled.graph_operators import graph_kernels, graph_operators
 from stepscope.analyses.core.graph_launches import graph_table
 from stepscope.analyses.core.trace_cut import slice_trace
@@ -21,6 +21,7 @@ from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.operators.graph_captures import GraphPart, graph_part
 from stepscope.analyses.operators.operator_categories import operator_categories
 from stepscope.analyses.operators.operator_table import REPLAYED, Grouping, operator_table
+from stepscope.analyses.operators.replayed_operators import NOT_ATTRIBUTED
 from stepscope.model.trace import Trace
 
 pytestmark = pytest.mark.frames
@@ -232,9 +233,10 @@ def test_a_step_of_replays_has_the_operators_of_the_capture_before_it() -> None:
     }
 
 
-def test_replays_without_a_recording_in_their_trace_stay_with_the_step_around_them() -> None:
+def test_replays_without_a_recording_in_their_trace_are_not_attributed() -> None:
     of = trace("replayed", 1)
-    assert operators(of, REPLAYED).empty
-    [step] = operators(of, "annotation")["device_self_ns"]
-    assert step == of.device_events["duration_ns"].sum()
-    assert kernel_table(of, "launch")["operator"].isna().all()
+    [row] = rows_of(operators(of, REPLAYED))
+    assert (row.name, row.call_count) == (NOT_ATTRIBUTED, 6)
+    assert row.device_self_ns == of.device_events["duration_ns"].sum()
+    assert set(kernel_table(of, "launch")["operator"]) == {NOT_ATTRIBUTED}
+    assert NOT_ATTRIBUTED not in set(operator_table(trace("several"))["name"])

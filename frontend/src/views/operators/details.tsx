@@ -100,17 +100,28 @@ const LABELS: Readonly<Record<string, string>> = {
   module: 'module',
 };
 
-const REPLAYED = 'replayed operator';
+const REPLAYED = 'replayed';
+
+const NOT_ATTRIBUTED = 'replayed graph, not attributed';
 
 /** Where an operator has no call on the host: its kernels ran in replays of a graph. */
 export function ReplayedOperator({ name }: { readonly name: string }): ReactNode {
   const kernels = { view: 'kernels', group: 'launch', search: name };
+  const ofRun = { view: 'tables', options: { table: 'graph-operators' } };
   return (
     <Section title="Replayed graph">
-      <p>
-        Its kernels ran in replays of a graph, which the host launches in one call. The operator is
-        from the capture of the graph, or from an eager pass with the same kernels.
-      </p>
+      {name === NOT_ATTRIBUTED ? (
+        <p>
+          The trace has neither the capture of the graph nor an eager pass with the same kernels. If
+          another trace of the run has one of them, the operators are in the table{' '}
+          <Goto to={ofRun}>graph-operators</Goto>.
+        </p>
+      ) : (
+        <p>
+          Its kernels ran in replays of a graph, which the host launches in one call. The operator
+          is from the capture of the graph, or from an eager pass with the same kernels.
+        </p>
+      )}
       <p>
         <Goto to={kernels}>Kernels by launch</Goto>
       </p>

@@ -36,7 +36,8 @@ SCHEMA: Schema = (
     Column("name", "object", "text", "The name in short: without namespaces and arguments."),
     Column("full_name", "object", "text", "The name as the profiler wrote it."),
     Column("operator", "object", "text", "The innermost operator that launched it; in a replay of"
-           " a graph that of its capture, or of an eager pass; None: unknown."),
+           " a graph that of its capture, or of an eager pass, or `replayed graph, not attributed`;"
+           " None: unknown."),
     Column("grid", "object", "text", "Blocks in x, y, z (JSON); None where not recorded."),
     Column("block", "object", "text", "Threads a block in x, y, z (JSON)."),
     Column("registers_per_thread", "float64", "count", "NaN where not recorded."),
@@ -101,7 +102,8 @@ _BUILDERS: Mapping[Grouping, Callable[[Trace], pd.DataFrame]] = MappingProxyType
 def launching_operator(trace: Trace) -> pd.Categorical:
     """Return the name of the innermost operator that launched each kernel, missing if unknown.
 
-    Of a kernel that a graph replays, it is the operator of the capture, or of an eager pass.
+    Of a kernel that a graph replays, it is the operator of the capture, or of an eager pass, or
+    `NOT_ATTRIBUTED`.
     """
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), -1)[links(trace).owner_of_device_event]

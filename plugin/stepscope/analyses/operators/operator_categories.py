@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.costs import operator_calls
-from stepscope.analyses.operators.replayed_operators import replayed_operators
+from stepscope.analyses.operators.replayed_operators import NOT_ATTRIBUTED, replayed_operators
 from stepscope.dialects import Kind
-from stepscope.model.arrays import NONE, Ints
+from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
@@ -163,7 +163,8 @@ def _device_groups(trace: Trace, of_call: Ints, number: Mapping[str, int]) -> In
     is_owned = owner >= 0
     group[is_owned] = of_call[owner[is_owned]]
     replayed = replayed_operators(trace)
-    is_replayed = replayed.call_of_device_event != NONE
+    is_attributed = np.append(replayed.operator != NOT_ATTRIBUTED, False)
+    is_replayed = is_attributed[replayed.call_of_device_event]
     of_replayed = np.array([number[category_of(name)] for name in replayed.operator], np.int64)
     group[is_replayed] = of_replayed[replayed.call_of_device_event[is_replayed]]
     group[events["is_collective"].to_numpy()] = number["communication"]

@@ -5,9 +5,9 @@ Calls, host times and memory are those of torch's `key_averages()`
 operators that `with_flops` supports are torch's, see `flops.py`. As there, the total of a name is
 the sum of its calls, so that a recursive operator counts inner time twice.
 
-Operators whose kernels a graph replays have rows of their own, `replayed operator`: the device time
-of their kernels in the replays, of which the trace's captures or eager passes know the operator.
-The annotation around a replay has the other kernels as its self time, and all as its total.
+Operators whose kernels a graph replays have rows of the kind `replayed`: the device time of their
+kernels in the replays, by the trace's recording of the capture or of an eager pass. The kernels of
+other graphs have one row. The annotation around a replay has its time in the total, not in self.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,14 +40,14 @@ from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
-REPLAYED = "replayed operator"
+REPLAYED = "replayed"
 _IDENTITY: Schema = (
     Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
     Column(
         "kind",
         "object",
         "text",
-        "`operator`, `annotation`, or `replayed operator`: its kernels ran in"
+        "`operator`, `annotation`, or `replayed`: an operator whose kernels ran in"
         " replays of a graph, whose capture, or an eager pass, has the operator.",
     ),
 )

@@ -1,8 +1,8 @@
 """Calls of the operators whose kernels graphs replay, by the recordings of the same trace.
 
 The kernels of a graph count for the operators of the matching recording (`graph_matching`). Those
-without a match, or whose recordings disagree, stay with the annotation around the replay. A slice
-of a trace takes the recordings of the whole trace.
+without a match, or whose recordings disagree, are `NOT_ATTRIBUTED`, or of the operator around the
+launch of the graph, if there is one. A slice of a trace takes the recordings of the whole trace.
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,9 @@ from stepscope.analyses.operators.graph_captures import (
 from stepscope.analyses.operators.graph_matching import NodeMatch, matches
 from stepscope.model.arrays import NONE, Floats, Ints, Mask, Objects
 from stepscope.model.trace import Trace, computed
+
+NOT_ATTRIBUTED = "replayed graph, not attributed"
+"""Stands for the operators of the kernels of graphs that no recording has."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,6 +74,16 @@ def replayed_operators(trace: Trace) -> ReplayedOperators:
         calls.append(table.assign(replay_count=graph.replay_count))
         first_call += size
         first_replay += size * graph.replay_count
+    launches = graph_launches(trace)
+    is_other = (call_of_event == NONE)[launches.rows]
+    is_other &= (links(trace).owner_of_device_event == NONE)[launches.rows]
+    if is_other.any():
+        others = launches.rows[is_other]
+        replay, replays = pd.factorize(launches.launch[is_other])
+        call_of_event[others] = first_call
+        replay_of_event[others] = first_replay + replay
+        call_of_replay.append(np.full(len(replays), first_call))
+        calls.append(_not_attributed(len(replays)))
     whole = pd.concat(calls, ignore_index=True) if calls else _nothing()
     return ReplayedOperators(
         **{name: whole[name].to_numpy() for name in whole.columns},
@@ -118,6 +131,14 @@ def with_operators(trace: Trace, owners: pd.Categorical) -> pd.Categorical:
     codes = np.asarray(owners.set_categories(names).codes).copy()
     codes[rows] = names.get_indexer(operators)[replayed.call_of_device_event[rows]]
     return pd.Categorical.from_codes(codes, categories=names)
+
+
+def _not_attributed(replay_count: int) -> pd.DataFrame:
+    texts = {"operator": NOT_ATTRIBUTED, "module": None, "input_dims": None}
+    numbers = {"flops": np.nan, "owner": NONE, "replay_count": replay_count}
+    return pd.DataFrame(
+        {name: pd.Series([text], dtype=object) for name, text in texts.items()}
+    ).assign(**numbers)
 
 
 def _nothing() -> pd.DataFrame:

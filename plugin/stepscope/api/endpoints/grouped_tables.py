@@ -15,6 +15,7 @@ from stepscope.analyses.host.recomputed_forward import recomputed_operators
 from stepscope.analyses.operators.operator_categories import category_of, operator_categories
 from stepscope.analyses.operators.operator_table import REPLAYED, operator_table
 from stepscope.analyses.operators.operator_table import Grouping as Operators
+from stepscope.analyses.operators.replayed_operators import NOT_ATTRIBUTED
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.messages import Column, Table
@@ -108,7 +109,7 @@ def _operators(trace: Trace, group: Operators) -> tuple[pd.DataFrame, list[Colum
     table = operator_table(trace, group)
     device = trace.dialect.device
     has_device = bool(len(trace.device_events))
-    is_operator = table["kind"] == OPERATOR
+    is_operator = table["kind"].isin((OPERATOR, REPLAYED)) & (table["name"] != NOT_ATTRIBUTED)
     categories = {name: category_of(name) for name in table.loc[is_operator, "name"].unique()}
     table = table.assign(category=table["name"].map(categories).where(is_operator, None))
     recomputed: list[Column] = []
@@ -305,7 +306,7 @@ def _operator_identity(group: str, *, has_replays: bool) -> list[Column]:
             "Kind",
             "text",
             "operator: a torch operator. annotation: a record_function range, such as a step."
-            " replayed operator: its kernels ran in replays of a graph; the operator is from the"
+            " replayed: an operator whose kernels ran in replays of a graph; it is from the"
             " capture of the graph, or from an eager pass with the same kernels.",
             hidden=not has_replays,
         ),
@@ -499,8 +500,8 @@ def _launch_columns(trace: Trace) -> Iterable[Column]:
         "Operator",
         "text",
         "The innermost operator that launched it; of a replayed graph, that of its capture or of"
-        " an eager pass with the same kernels. Empty: none, or a replayed graph whose capture is"
-        " not in the trace: the table graph-kernels has it if another trace of the run does.",
+        " an eager pass with the same kernels. Not attributed: the trace has neither; the table"
+        " graph-kernels has the operator if another trace of the run has one of them.",
     )
     yield Column("grid", "Grid", "code", "Blocks in x, y, z.")
     yield Column("block", "Block", "code", "Threads per block in x, y, z.")
