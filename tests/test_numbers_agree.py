@@ -231,6 +231,36 @@ def operators(it: Shown, value: str, group: str = "name") -> Values:
     return summed((row for row in rows if row["kind"] == "operator"), "name", value)
 
 
+def replayed_operators(it: Shown, value: str, group: str = "name") -> Values:
+    """Return a value of the operators whose kernels ran in replays of graphs, by name."""
+    rows = it.rows("operators", group=group)
+    return summed((row for row in rows if row["kind"] == "replayed"), "name", value)
+
+
+def replayed_in_tables(it: Shown, value: str) -> Values:
+    """Return the same by the table of the run, if the operators of the trace are not of another."""
+    rows = of_run(it, "graph-operators") if replayed_operators(it, "call_count") else []
+    return summed((row for row in rows if row["operator"]), "operator", value)
+
+
+def operators_device_ns(it: Shown) -> Values:
+    """Return the device time of all operators and annotations, where all of it is of a step."""
+    rows = it.rows("operators")
+    is_whole = rows and it.overview["devices"] and not it.sql(WITHOUT_STEP)
+    return {"": sum(row["device_self_ns"] for row in rows)} if is_whole else {}
+
+
+WITHOUT_STEP = """
+select 1 from "device-events" device left join "runtime-calls" calls
+on device.correlation = calls.correlation and device.correlation >= 0
+left join "host-calls" steps
+on steps.name like 'ProfilerStep%' and steps.thread = calls.thread
+and steps.start_ns <= calls.start_ns and calls.start_ns < steps.end_ns
+where steps.name is null limit 1
+"""
+"""Device work that no step's thread launched."""
+
+
 def flame_totals(it: Shown, measure: str) -> Values:
     """Return the Flame graph's time of operators whose calls nest, and not in one another.
 
@@ -272,8 +302,15 @@ where below.name = calls.name
 
 
 def top(it: Shown, title: str, key: str, value: str) -> Values:
-    """Return a value of a short list of the Overview."""
-    return {(row[key],): row[value] for row in it.overview[f"top_{title}"]}
+    """Return a value of a short list of the Overview, of rows that ran outside graphs."""
+    rows = it.overview[f"top_{title}"]
+    return {(row[key],): row[value] for row in rows if row["kind"] != "replayed"}
+
+
+def replayed_top(it: Shown, value: str) -> Values:
+    """Return a value of the operators of graphs in the short list of the Overview."""
+    rows = it.overview["top_operators"]
+    return {(row["name"],): row[value] for row in rows if row["kind"] == "replayed"}
 
 
 def names(it: Shown, kind: str) -> Values:
@@ -577,6 +614,21 @@ SHOWN: dict[str, dict[str, Read]] = {
         "Operators: details": lambda it: operator_details(it, "device", "total_ns"),
         "Flame graph": lambda it: flame_totals(it, "device"),
     },
+    "device time of an operator in replayed graphs, ns": {
+        "Operators": lambda it: replayed_operators(it, "device_self_ns"),
+        "Operators: by shape": lambda it: replayed_operators(it, "device_self_ns", "shape"),
+        "Tables: graph-operators": lambda it: replayed_in_tables(it, "total_ns"),
+        "Overview": lambda it: replayed_top(it, "value"),
+    },
+    "calls of an operator in replayed graphs": {
+        "Operators": lambda it: replayed_operators(it, "call_count"),
+        "Operators: by shape": lambda it: replayed_operators(it, "call_count", "shape"),
+        "Tables: operators": lambda it: by(
+            (row for row in it.table("operators") if row["kind"] == "replayed"),
+            "name",
+            "call_count",
+        ),
+    },
     "time of an operator in the Overview": {
         "Operators": lambda it: operators(it, it.of_trace("operators")["sort"]),
         "Overview": lambda it: top(it, "operators", "name", "value"),
@@ -617,6 +669,7 @@ SHOWN: dict[str, dict[str, Read]] = {
             it.sql('select sum(duration_ns)::bigint as total from "device-events"'), "total"
         ),
         "Flame graph": lambda it: {"": it.of_trace("flame/functions", measure="device")["whole"]},
+        "Operators": operators_device_ns,
         "Tables: kernels, copies and memory sets": lambda it: {
             "": sum(
                 row["total_ns"]

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 import tracebuild
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
-from stepscope.analyses.compiled.graph_captures import (
-    graph_kernels,
-    graph_operators,
-    graph_part,
-)
+from stepscope.analyses.compiled.graph_operators import graph_kernels, graph_operators
+from stepscope.analyses.operators.graph_captures import graph_part
 
 pytestmark = pytest.mark.frames
 
@@ -103,6 +100,75 @@ def test_captures_of_several_batch_sizes_agree_on_operators_and_not_on_shapes() 
     assert kernels["input_dims"].isna().all()
     assert set(kernels["capture_count"]) == {2}
     assert pd.isna(graph_operators([part(*captures, *replays(NAMES))])["flop_count"]).all()
+
+
+def of_grid(rows: list[tracebuild.Row], batch: int) -> list[tracebuild.Row]:
+    """The same rows, whose kernels have a block for each row of a batch."""
+    return [
+        [*row[:4], {**row[4], "grid": [batch, 1, 1], "block": [64, 1, 1]}]
+        if row[0] == "kernel"
+        else row
+        for row in rows
+    ]
+
+
+def warm_up(batch: int, begin: int) -> list[tracebuild.Row]:
+    """The operators of the capture, called before it, so that their kernels run."""
+    rows: list[tracebuild.Row] = []
+    for number, row in enumerate(capture(has_names=False, batch=batch, begin=begin)[1:-1]):
+        shared = {"correlation": 1_000 + begin + number}
+        is_launch = row[0] == "cuda_runtime"
+        rows.append([*row[:4], shared] if is_launch else row)
+        if is_launch:
+            name = NAMES[sum(of[0] == "kernel" for of in rows)]
+            rows.append(["kernel", name, row[2] + 1, 0.5, shared])
+    return of_grid(rows, batch)
+
+
+def test_grids_of_a_warm_up_decide_between_captures_of_several_batch_sizes() -> None:
+    captures = [*capture(has_names=False), *capture(has_names=False, batch=16, begin=1000)]
+    warmed = [*warm_up(8, 2000), *warm_up(16, 3000)]
+    replayed = of_grid(replays(NAMES), 16)
+    [first, *_] = graph_kernels([part(*captures, *warmed, *replayed)])["input_dims"]
+    assert first == "[[16,64],[64,64]]"
+    # the warm-up shows that it is not the capture of batch 8, and not which it is
+    kernels = graph_kernels([part(*capture(has_names=False), *warm_up(8, 2000), *replayed)])
+    assert list(kernels["operator"]) == TRUTH
+    assert kernels["input_dims"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shapes"),
+    [
+        (4, "[[2048],[2048]]"),
+        (3, "[[3,500],[3,1]]"),  # broadcast to 1,500 elements
+        (2, None),
+    ],
+)
+def test_grids_of_elementwise_kernels_fit_the_sizes_of_operands(
+    blocks: int, shapes: str | None
+) -> None:
+    name = "void at::native::elementwise_kernel<128, 4, f(int)::{lambda(int)#1}>(int, f)"
+    captures = [
+        row
+        for begin, dims in ((0, [[2048], [2048]]), (1000, [[3, 500], [3, 1]]))
+        for row in [
+            ["cuda_runtime", "cudaStreamBeginCapture", begin + 5, 1],
+            ["cpu_op", "aten::mul", begin + 10, 10, {"Input Dims": dims}],
+            ["cuda_runtime", "cudaLaunchKernel", begin + 12, 1],
+            ["cpu_op", "aten::mul", begin + 30, 10, {"Input Dims": dims}],
+            ["cuda_runtime", "cudaLaunchKernel", begin + 32, 1],
+            ["cuda_runtime", "cudaStreamEndCapture", begin + 50, 1],
+        ]
+    ]
+    launched = {"grid": [blocks, 1, 1], "block": [128, 1, 1]}
+    replayed = [
+        [*row[:4], {**row[4], **launched}] if row[0] == "kernel" else row
+        for row in replays([name, name])
+    ]
+    kernels = graph_kernels([part(*captures, *replayed)])
+    assert set(kernels["input_dims"]) == {shapes}
+    assert set(kernels["operator"]) == {"aten::mul"}
 
 
 def test_kernels_that_were_replaced_are_left_out_and_the_others_are_not_shifted() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from generated import examples
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
-from stepscope.analyses.compiled.graph_launches import (
+from stepscope.analyses.core.graph_launches import (
     graph_launch_table,
     graph_node_table,
     graph_table,

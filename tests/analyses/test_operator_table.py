@@ -121,6 +121,20 @@ def test_a_replayed_graph_belongs_to_its_launch() -> None:
     assert _row(operator_table(trace), "replay").device_self_ns == 50 * US
 
 
+def test_a_graph_without_a_recording_is_no_work_of_the_annotation_around_its_launch() -> None:
+    trace = _step(
+        ["user_annotation", "generate", 0, 50],
+        ["cuda_runtime", "cudaGraphLaunch", 10, 5, {"correlation": 1}],
+        *(["kernel", f"k{n}", 100 + 10 * n, 10, {"correlation": 1}] for n in range(5)),
+    )
+    table = operator_table(trace)
+    replayed = _row(table, "replayed graph, not attributed")
+    assert (replayed.kind, replayed.call_count) == ("replayed", 1)
+    assert (replayed.device_self_ns, replayed.host_self_ns) == (50 * US, 0)
+    around = _row(table, "generate")
+    assert (around.device_self_ns, around.device_total_ns) == (0, 50 * US)
+
+
 def test_matrix_units_are_known_by_kernels_and_their_use_by_time() -> None:
     table = operator_table(_launching()).set_index("name")
     assert table["is_matrix_unit_eligible"].to_dict() == {

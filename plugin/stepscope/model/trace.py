@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
+from weakref import ref
 
 import pandas as pd
 
@@ -70,6 +71,14 @@ class Trace:
     """
     results: dict[str, Any] = field(default_factory=dict, repr=False)
     """Cached results, by the function's name; they may be released at any time."""
+    sliced_from: "ref[Trace] | None" = field(default=None, repr=False)
+    """The trace of which this is a slice."""
+
+    @property
+    def whole(self) -> "Trace":
+        """The trace of which this is a slice; itself if it is none."""
+        whole = self.sliced_from() if self.sliced_from is not None else None
+        return self if whole is None else whole
 
     def release_results(self) -> None:
         """Drop cached results except the frames, which all analyses need."""

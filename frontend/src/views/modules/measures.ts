@@ -3,7 +3,7 @@ import type { Modules } from '../../api/types.gen';
 import { bytes, duration } from '../../core/format';
 import { cellOf } from '../../widgets/table/rows';
 
-export type Kind = 'device' | 'host' | 'memory';
+export type Kind = 'replayed' | 'device' | 'host' | 'memory';
 export type Pass = 'both' | 'forward' | 'backward';
 
 export interface Measure {
@@ -24,12 +24,18 @@ const has = (table: Modules, key: string): boolean =>
 const memoryKey = (table: Modules): string | null =>
   ['device_allocated_bytes', 'host_allocated_bytes'].find((key) => has(table, key)) ?? null;
 
+const REPLAYED = 'replayed_device_total_ns';
+
 const sumsToSomething = (table: Modules, key: string): boolean =>
   (table.values[key] ?? []).some((value) => typeof value === 'number' && value > 0);
 
 /** The measures with data in this trace. */
 export function measuresOf(table: Modules): Measure {
   const kinds: { id: Kind; label: string; title: string }[] = [];
+  if (sumsToSomething(table, REPLAYED)) {
+    const title = 'Time of replays of a graph that was captured in calls of the module';
+    kinds.push({ id: 'replayed', label: `${table.device_label} in replays`, title });
+  }
   if (table.device_label !== '') {
     const title = `Time of work launched on the ${table.device_label}`;
     kinds.push({ id: 'device', label: table.device_label, title });
@@ -46,6 +52,7 @@ export function measuresOf(table: Modules): Measure {
 /** The columns to sum. */
 export function keysOf(table: Modules, kind: Kind, pass: Pass): readonly string[] {
   if (kind === 'memory') return [memoryKey(table) ?? ''];
+  if (kind === 'replayed') return [REPLAYED];
   const both = [`forward_${kind}_total_ns`, `backward_${kind}_total_ns`];
   return pass === 'both' ? both : [`${pass}_${kind}_total_ns`];
 }

@@ -5,7 +5,7 @@ import { renderInPage } from '../../../tests/render';
 import type { OperatorDetails } from '../../api/types.gen';
 import { count, duration, instant } from '../../core/format';
 import { kernelLocation, operatorLocation } from '../../widgets/details/locations';
-import { OperatorReport } from './details';
+import { OperatorReport, ReplayedOperator } from './details';
 import fixture from './fixtures/operators-details.json';
 
 const details = fixture as unknown as OperatorDetails;
@@ -98,5 +98,14 @@ describe('the details of an operator', () => {
       <OperatorReport details={{ ...details, stacks: [], stacks_missing: missing }} device="GPU" />,
     );
     expect(sectionOf('Called from').textContent).toContain(missing);
+  });
+});
+
+describe('the details of an operator of a replayed graph', () => {
+  it('link to its kernels', async () => {
+    const { store } = renderInPage(<ReplayedOperator name="aten::mm" />);
+    await userEvent.click(screen.getByText('Kernels by launch'));
+    const shown = { view: 'kernels', group: 'launch', search: 'aten::mm' };
+    expect(store.current()).toMatchObject(shown);
   });
 });

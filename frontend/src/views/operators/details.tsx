@@ -100,8 +100,46 @@ const LABELS: Readonly<Record<string, string>> = {
   module: 'module',
 };
 
+const REPLAYED = 'replayed';
+
+const NOT_ATTRIBUTED = 'replayed graph, not attributed';
+
+/** Where an operator has no call on the host: its kernels ran in replays of a graph. */
+export function ReplayedOperator({ name }: { readonly name: string }): ReactNode {
+  const kernels = { view: 'kernels', group: 'launch', search: name };
+  const ofRun = { view: 'tables', options: { table: 'graph-operators' } };
+  return (
+    <Section title="Replayed graph">
+      {name === NOT_ATTRIBUTED ? (
+        <p>
+          The trace has neither the capture of the graph nor an eager pass with the same kernels. If
+          another trace of the run has one of them, the operators are in the table{' '}
+          <Goto to={ofRun}>graph-operators</Goto>.
+        </p>
+      ) : (
+        <p>
+          Its kernels ran in replays of a graph, which the host launches in one call. The operator
+          is from the capture of the graph, or from an eager pass with the same kernels.
+        </p>
+      )}
+      <p>
+        <Goto to={kernels}>Kernels by launch</Goto>
+      </p>
+    </Section>
+  );
+}
+
 /** The details of the operator of a row. */
-export function OperatorRow({ trace, table, at, device }: DetailsProps): ReactNode {
+export function OperatorRow(props: DetailsProps): ReactNode {
+  const { table, at } = props;
+  return cellOf(table, 'kind', at) === REPLAYED ? (
+    <ReplayedOperator name={String(cellOf(table, 'name', at) ?? '')} />
+  ) : (
+    <CalledOperator {...props} />
+  );
+}
+
+function CalledOperator({ trace, table, at, device }: DetailsProps): ReactNode {
   const narrowing = useNarrowing(trace);
   const label = LABELS[table.group];
   const query = useTraceQuery(

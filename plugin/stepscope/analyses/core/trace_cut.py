@@ -16,7 +16,7 @@ slice ends with those around it, or those end at its start: whichever removes le
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,7 +251,8 @@ def drop_slices(trace: Trace) -> None:
 def _part(trace: Trace, start_ns: int, end_ns: int) -> Trace:
     source = trace.source
     kinds = np.where(_begins(trace, start_ns, end_ns), source.kinds, np.int8(Kind.OTHER))
-    return replace(trace, source=replace(source, kinds=kinds), results={})
+    part = replace(source, kinds=kinds)
+    return replace(trace, source=part, results={}, sliced_from=ref(trace.whole))
 
 
 def _begins(trace: Trace, start_ns: int, end_ns: int) -> Mask:

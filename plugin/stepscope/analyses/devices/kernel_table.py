@@ -23,6 +23,7 @@ from stepscope.analyses.core.group_statistics import distinct_numbers, weighted_
 from stepscope.analyses.core.kernel_names import operand_type, short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
+from stepscope.analyses.operators.replayed_operators import with_operators
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.model.arrays import Floats, Ints, Mask
 from stepscope.model.frames import Column, Schema
@@ -34,7 +35,9 @@ Grouping = Literal["name", "launch", "stream"]
 SCHEMA: Schema = (
     Column("name", "object", "text", "The name in short: without namespaces and arguments."),
     Column("full_name", "object", "text", "The name as the profiler wrote it."),
-    Column("operator", "object", "text", "The innermost operator that launched it; None: unknown."),
+    Column("operator", "object", "text", "The innermost operator that launched it; in a replay of"
+           " a graph that of its capture, or of an eager pass, or `replayed graph, not attributed`;"
+           " None: unknown."),
     Column("grid", "object", "text", "Blocks in x, y, z (JSON); None where not recorded."),
     Column("block", "object", "text", "Threads a block in x, y, z (JSON)."),
     Column("registers_per_thread", "float64", "count", "NaN where not recorded."),
@@ -97,11 +100,15 @@ _BUILDERS: Mapping[Grouping, Callable[[Trace], pd.DataFrame]] = MappingProxyType
 
 
 def launching_operator(trace: Trace) -> pd.Categorical:
-    """Return the name of the innermost operator that launched each kernel, missing if unknown."""
+    """Return the name of the innermost operator that launched each kernel, missing if unknown.
+
+    Of a kernel that a graph replays, it is the operator of the capture, or of an eager pass, or
+    `NOT_ATTRIBUTED`.
+    """
     names = trace.host_calls["name"].cat
-    owner = links(trace).owner_of_device_event[_places(trace)]
-    codes = np.append(names.codes.to_numpy(), -1)[owner]
-    return pd.Categorical.from_codes(codes, categories=names.categories)
+    codes = np.append(names.codes.to_numpy(), -1)[links(trace).owner_of_device_event]
+    owners = pd.Categorical.from_codes(codes, categories=names.categories)
+    return with_operators(trace, owners)[_places(trace)]
 
 
 def _places(trace: Trace) -> Ints:

@@ -11,6 +11,8 @@ A kernel belongs to the nearest operator around its launch with a formula. Where
 each other, as under autocast, which calls `aten::conv2d` again with what it rounded, the innermost
 did the work: the kernels of those around it only prepare.
 
+Replays of a graph do the work of the calls in its capture, or of the eager pass that matches it.
+
 Matrix products, convolutions and attention have both roofs. Other operators have the memory's
 alone: a data sheet's peaks are those of matrix units, and a few operations a byte are below the
 ridge of each listed device.
@@ -44,6 +46,7 @@ from stepscope.analyses.operators.operator_traffic import (
     notes,
     operator_traffic,
 )
+from stepscope.analyses.operators.replayed_operators import owners_with_replays
 from stepscope.dialects import Kind
 from stepscope.model.arrays import NONE, Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
@@ -81,7 +84,8 @@ SCHEMA: Schema = (
     Column("compute_share", "float64", "share", "Of the device's peak in this type; NaN: see"
            " note, and for operators that are no products."),
     Column("data_type", "object", "text", "Type of the arithmetic; `tf32` by the kernels' names."),
-    Column("call_count", "int64", "count", "Calls whose kernels are known."),
+    Column("call_count", "int64", "count", "Calls whose kernels are known; of a captured call, its"
+           " replays."),
     Column("covered_share", "float64", "share", "Of the time of all kernels on the device, that"
            " of operators whose operations or bytes are known: the same in all its rows."),
     Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls: an"
@@ -113,7 +117,7 @@ class _Calls:
     """Calls that launched kernels, by device; all arrays are parallel."""
 
     rows: Ints
-    """Rows of `host_calls`; -1: kernels of no operator."""
+    """Rows of `host_calls`; -1: kernels of no operator. A captured call occurs once per replay."""
     kernel_ns: Ints
     device: Ints
     is_modelled: Mask
@@ -218,11 +222,13 @@ def _calls(trace: Trace) -> _Calls:
     is_collective = events["is_collective"].to_numpy()[kernels]
     call = np.where(is_collective, NONE, modelled_calls(trace)[kernels])
     is_modelled = call != NONE
-    call = np.where(is_modelled, call, links(trace).owner_of_device_event[kernels])
+    owners = owners_with_replays(trace)
+    call = np.where(is_modelled, call, owners.call[kernels])
     duration = events["duration_ns"].to_numpy()[kernels]
     device = events["device"].to_numpy()[kernels].astype(np.int64)
     key = pd.DataFrame({"call": call, "is_modelled": is_modelled, "is_collective": is_collective})
     key["has_launch"] = links(trace).call_of_device_event[kernels] != NONE
+    key["replay"] = owners.replay[kernels]
     key["device"] = device
     key.loc[is_modelled, ["has_launch", "device"]] = True, 0  # all are of the first's device
     group, first = statistics.group_rows(key, key.columns)

@@ -1,5 +1,6 @@
 """Tables of module costs, by path and by class."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,9 @@ from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.host.host_call_tree import host_flame, host_tree
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.memory.owners import calls_around, modules_around
+from stepscope.analyses.operators.replayed_operators import replayed_operators
 from stepscope.dialects import MEMORY_DEVICES
-from stepscope.model.arrays import NONE
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
@@ -49,6 +51,10 @@ COSTS: Schema = (
            " summed, without nested modules."),
     Column("forward_device_total_ns", "int64", "ns", "Device work launched by forward calls,"
            " summed, with nested modules."),
+    Column("replayed_device_self_ns", "int64", "ns", "Device work of replays of a graph that was"
+           " captured in its calls, or has the kernels of its eager calls, without nested modules."
+           " It is not part of the other columns, but where a call of the module replays."),
+    Column("replayed_device_total_ns", "int64", "ns", "The same with nested modules."),
     Column("backward_host_self_ns", "int64", "ns", "Host time of the backward functions of its"
            " operators, without nested modules."),
     Column("backward_host_total_ns", "int64", "ns", "Host time of the backward functions of its"
@@ -171,12 +177,14 @@ def _paths(tree: ModuleTree) -> NDArray[Any]:
 @computed
 def _costs(trace: Trace) -> ModuleCosts:
     tree = module_tree(trace)
+    replayed_ns = _replayed_ns(trace, tree)
     self_columns: Columns = {
         "call_count": tree.call_count,
         "operator_count": tree.operator_count,
         "forward_host_self_ns": tree.forward.host_ns,
         "forward_python_self_ns": tree.outside_operators_ns,
         "forward_device_self_ns": tree.forward.device_ns,
+        "replayed_device_self_ns": replayed_ns,
         "backward_host_self_ns": tree.backward.host_ns,
         "backward_device_self_ns": tree.backward.device_ns,
         "rerun_count": tree.rerun_count,
@@ -184,6 +192,7 @@ def _costs(trace: Trace) -> ModuleCosts:
     totalled: Columns = {
         "forward_host_total_ns": tree.forward.host_ns,
         "forward_device_total_ns": tree.forward.device_ns,
+        "replayed_device_total_ns": replayed_ns,
         "backward_host_total_ns": tree.backward.host_ns,
         "backward_device_total_ns": tree.backward.device_ns,
         "rerun_host_total_ns": tree.rerun.host_ns,
@@ -195,6 +204,21 @@ def _costs(trace: Trace) -> ModuleCosts:
     if not len(trace.memory):
         total |= {column.name: np.full(len(tree), np.nan) for column in MEMORY}
     return ModuleCosts(exclusive=self_columns, total=total)
+
+
+def _replayed_ns(trace: Trace, tree: ModuleTree) -> Ints:
+    """Return the device time of replays of graphs, by the module of the matching recording.
+
+    An instance that several modules call has several nodes: its time is left out.
+    """
+    replayed = replayed_operators(trace)
+    count = Counter(module.name for module in tree.modules)
+    nodes = {module.name: node for node, module in enumerate(tree.modules)}
+    of_call = np.array(
+        [nodes[name] if count[name] == 1 else NONE for name in replayed.module], dtype=np.int64
+    )
+    module = np.append(of_call, NONE)[replayed.call_of_device_event]
+    return sums_where(trace.device_events["duration_ns"].to_numpy(), module, len(tree))
 
 
 def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:

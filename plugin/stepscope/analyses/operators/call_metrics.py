@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.group_statistics import EVERY_ROW, sums_where
 from stepscope.analyses.operators import matrix_units
-from stepscope.analyses.operators.costs import operator_calls
+from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
 from stepscope.analyses.operators.flops import counted_products, operator_work, with_work_inside
-from stepscope.model.arrays import Floats, Ints, Mask
+from stepscope.analyses.operators.replayed_operators import replayed_operators
+from stepscope.model.arrays import NONE, Floats, Ints, Mask
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
@@ -186,6 +188,7 @@ def call_metrics(trace: Trace) -> CallMetrics:
     total = np.full(len(costs.counted), -1, dtype=np.int64)
     total[rows] = np.arange(len(rows))
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
+    of_replays = _replayed_ns(trace, costs.counted)
     work = operator_work(trace)
     types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
     return CallMetrics(
@@ -198,17 +201,32 @@ def call_metrics(trace: Trace) -> CallMetrics:
         times={
             "host_self_ns": _of_all(costs.host_self_ns[rows]),
             "host_total_ns": _of_all(duration_ns),
-            "device_self_ns": _where(costs.device_self_ns, total),
+            "device_self_ns": _where(costs.device_self_ns - of_replays[0], total),
             "device_total_ns": _where(costs.device_total_ns, total),
-            "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, total),
+            "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns - of_replays[1], total),
             "matrix_unit_total_ns": _where(costs.matrix_unit_total_ns, total),
-            "unclassified_self_ns": _where(costs.unclassified_self_ns, total),
+            "unclassified_self_ns": _where(costs.unclassified_self_ns - of_replays[2], total),
             "unclassified_total_ns": _where(costs.unclassified_total_ns, total),
         },
         amounts=_memory(trace, total[costs.counted], total) | _operations(trace, total),
         data_type=_partial(types, types >= 0, total),
         flops_source=_partial(sources, sources >= 0, total),
         fits_matrix_unit=_fitting(trace, total),
+    )
+
+
+def _replayed_ns(trace: Trace, counted: Ints) -> tuple[Ints, ...]:
+    """Return the device time at calls around replays that is of the replayed operators.
+
+    In total, on matrix units, and of kernels whose use of matrix units is unknown.
+    """
+    owner = owners_of_device_events(trace)
+    is_replayed = (replayed_operators(trace).call_of_device_event != NONE) & (owner != NONE)
+    duration = trace.device_events["duration_ns"].to_numpy()
+    call = np.where(is_replayed, np.append(counted, NONE)[owner], NONE)
+    return tuple(
+        sums_where(duration, call, len(counted), mask)
+        for mask in (EVERY_ROW, matrix_units.are_used(trace), matrix_units.are_unclassified(trace))
     )
 
 

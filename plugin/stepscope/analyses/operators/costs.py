@@ -13,7 +13,6 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import EVERY_ROW, sums, sums_where
 from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.operators import matrix_units
-from stepscope.dialects import Kind
 from stepscope.model import call_tree
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
@@ -123,7 +122,6 @@ def _device_ns(trace: Trace) -> tuple[Ints, ...]:
     """
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
-    is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
-    unclassified, count = is_kernel & ~matrix_units.are_classified(trace), len(trace.host_calls)
-    parts = (EVERY_ROW, matrix_units.are_used(trace), unclassified)
+    count = len(trace.host_calls)
+    parts = (EVERY_ROW, matrix_units.are_used(trace), matrix_units.are_unclassified(trace))
     return tuple(sums_where(duration, owner, count, mask) for mask in parts)

@@ -69,6 +69,12 @@ def are_classified(trace: Trace) -> Mask:
     return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
 
 
+def are_unclassified(trace: Trace) -> Mask:
+    """Return a mask of the other kernels."""
+    is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
+    return np.asarray(is_kernel & ~are_classified(trace))
+
+
 def _kernels_named(trace: Trace, predicate: Callable[[str], bool]) -> Mask:
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.costs import operator_calls
+from stepscope.analyses.operators.replayed_operators import NOT_ATTRIBUTED, replayed_operators
 from stepscope.dialects import Kind
 from stepscope.model.arrays import Ints
 from stepscope.model.frames import Column, Schema
@@ -102,7 +103,7 @@ SCHEMA: Schema = (
     Column("host_self_ns", "int64", "ns", "Their time on the host, without calls within."),
     Column("host_share", "float64", "share", "Of all operators' time on the host."),
     Column("device_event_count", "int64", "count", "Kernels, copies and memory sets that they"
-           " launched themselves."),
+           " launched themselves, or whose graph's capture has them."),
     Column("device_self_ns", "int64", "ns", "Time of these."),
     Column("device_share", "float64", "share", "Of all work on devices."),
 )  # fmt: skip
@@ -161,5 +162,10 @@ def _device_groups(trace: Trace, of_call: Ints, number: Mapping[str, int]) -> In
     group[kind == int(Kind.MEMORY_SET)] = number["memory set"]
     is_owned = owner >= 0
     group[is_owned] = of_call[owner[is_owned]]
+    replayed = replayed_operators(trace)
+    is_attributed = np.append(replayed.operator != NOT_ATTRIBUTED, False)
+    is_replayed = is_attributed[replayed.call_of_device_event]
+    of_replayed = np.array([number[category_of(name)] for name in replayed.operator], np.int64)
+    group[is_replayed] = of_replayed[replayed.call_of_device_event[is_replayed]]
     group[events["is_collective"].to_numpy()] = number["communication"]
     return group

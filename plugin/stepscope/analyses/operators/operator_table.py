@@ -4,6 +4,10 @@ Calls, host times and memory are those of torch's `key_averages()`
 (`torch/autograd/profiler_util.py`), see `costs.py` and `call_metrics.py`; operations of the
 operators that `with_flops` supports are torch's, see `flops.py`. As there, the total of a name is
 the sum of its calls, so that a recursive operator counts inner time twice.
+
+Operators whose kernels a graph replays have rows of the kind `replayed`: the device time of their
+kernels in the replays, by the trace's recording of the capture or of an eager pass. The kernels of
+other graphs have one row. The annotation around a replay has its time in the total, not in self.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.group_statistics import ratio, sums
+from stepscope.analyses.core.group_statistics import extremes, group_rows, quantile, ratio, sums
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators import grouping as operator_groups
 from stepscope.analyses.operators import matrix_units
@@ -29,15 +33,23 @@ from stepscope.analyses.operators.grouping import (
     stack_tops,
     stacks,
 )
+from stepscope.analyses.operators.replayed_operators import replayed_operators
 from stepscope.model.arrays import Floats, Ints, Mask, Objects
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import public_table, to_frame
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
+REPLAYED = "replayed"
 _IDENTITY: Schema = (
     Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
-    Column("kind", "object", "text", "`operator` or `annotation`."),
+    Column(
+        "kind",
+        "object",
+        "text",
+        "`operator`, `annotation`, or `replayed`: an operator whose kernels ran in"
+        " replays of a graph, whose capture, or an eager pass, has the operator.",
+    ),
 )
 _FIGURES: Schema = (
     Column("call_count", "int64", "count", "Calls; one whose only child has its name counts once"
@@ -207,7 +219,67 @@ def _table(
     columns["is_matrix_unit_eligible"] = np.array(
         [matrix_units.is_eligible(str(name)) for name in columns["name"]], dtype=bool
     )
-    return to_frame(SCHEMAS[by], columns, "-device_self_ns", "-host_self_ns", "name")
+    table = to_frame(SCHEMAS[by], columns)
+    if len(replayed_operators(trace).operator):
+        table = pd.concat((table, _replayed(trace, by)), ignore_index=True)
+    order = ["device_self_ns", "host_self_ns", "name"]
+    return table.sort_values(
+        order, ascending=[False, False, True], kind="stable", ignore_index=True
+    )
+
+
+def _replayed(trace: Trace, by: Grouping) -> pd.DataFrame:
+    """Return the rows of operators whose kernels graphs replay, in `SCHEMAS[by]` columns."""
+    replayed = replayed_operators(trace)
+    texts = {"name": replayed.operator} | {
+        column.name: getattr(replayed, column.name, np.full(len(replayed.operator), None))
+        for column in _LABELS[by]
+    }
+    keys = pd.DataFrame(texts, dtype=object)
+    of_call, first = group_rows(keys, keys.columns)
+    count, group = len(first), of_call[replayed.call_of_replay]
+    duration = trace.device_events["duration_ns"].to_numpy()
+    device = replayed.sums(duration)
+    total, calls = sums(device, group, count), np.bincount(group, minlength=count)
+    on_unit, unclassified = (
+        sums(replayed.sums(duration, mask), group, count)
+        for mask in (matrix_units.are_used(trace), matrix_units.are_unclassified(trace))
+    )
+    work = Metric(
+        index=np.flatnonzero(~np.isnan(replayed.flops)),
+        values=(replayed.flops * replayed.replay_count)[~np.isnan(replayed.flops)],
+        is_complete=False,
+    )
+    share = total / max(1, window(trace).duration_ns)
+    is_classified = (total > unclassified) & (trace.dialect.matrix_unit_kernel is not None)
+    unit_share = np.where(is_classified, ratio(on_unit, total), np.nan)
+    flops, unknown = _nan_sums(work, of_call, count), np.full(count, np.nan)
+    zero, nothing = np.zeros(count, dtype=np.int64), np.full(count, None, dtype=object)
+    names = replayed.operator[first]
+    columns: dict[str, NDArray[Any]] = {
+        **{name: values[first] for name, values in texts.items()},
+        "kind": np.full(count, REPLAYED, dtype=object),
+        "call_count": calls,
+        **{column.name: zero for column in _FIGURES if column.name.startswith("host_")},
+        "device_self_ns": total,
+        "device_total_ns": total,
+        "device_mean_ns": ratio(total, calls),
+        "device_p50_ns": quantile(device, group, count, 0.5),
+        "device_p95_ns": quantile(device, group, count, 0.95),
+        "device_max_ns": extremes(device, group, count)[1],
+        "device_self_share": share,
+        "device_total_share": share,
+        **{column.name: unknown for column in _FIGURES if column.name.endswith("_bytes")},
+        "flops": flops,
+        "total_flops": flops,
+        "flops_source": nothing,
+        "data_types": nothing,
+        "is_matrix_unit_eligible": np.array([matrix_units.is_eligible(of) for of in names]),
+        "matrix_unit_type_share": unknown,
+        "matrix_unit_self_share": unit_share,
+        "matrix_unit_total_share": unit_share,
+    }
+    return to_frame(SCHEMAS[by], columns)
 
 
 def _measures(

@@ -20,6 +20,7 @@ from stepscope.analyses.operators.flops import (
     decoded,
     with_work_inside,
 )
+from stepscope.analyses.operators.replayed_operators import owners_with_replays
 from stepscope.analyses.operators.traffic_formulas import formula_of
 from stepscope.analyses.operators.work_formulas import FORMULAS, PACKED, Formula
 from stepscope.analyses.operators.work_inputs import (
@@ -93,12 +94,13 @@ def modelled_calls(trace: Trace) -> Ints:
     """Return, for each row of `device_events`, the call whose work it does, or -1.
 
     That is the nearest call around the launch whose work or traffic is known. A product around
-    another one, as under autocast, does none: kernels that it launches itself prepare.
+    another one, as under autocast, does none: kernels that it launches itself prepare. A replay of
+    a graph does the work of the calls in its capture, or of the eager pass that matches it.
     """
     parent = trace.host_calls["parent"].to_numpy()
     work = operator_traffic(trace)
     stops = work.is_modelled | counted_products(trace)
-    around = ancestry.nearest_of(parent, links(trace).owner_of_device_event, stops)
+    around = ancestry.nearest_of(parent, owners_with_replays(trace).call, stops)
     return np.where(np.append(work.is_modelled, False)[around], around, NONE)
 
 

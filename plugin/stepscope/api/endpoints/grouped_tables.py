@@ -13,8 +13,9 @@ from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.devices.range_counters import kernel_counters, mean_counters
 from stepscope.analyses.host.recomputed_forward import recomputed_operators
 from stepscope.analyses.operators.operator_categories import category_of, operator_categories
+from stepscope.analyses.operators.operator_table import REPLAYED, operator_table
 from stepscope.analyses.operators.operator_table import Grouping as Operators
-from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.analyses.operators.replayed_operators import NOT_ATTRIBUTED
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.api.endpoint import TimeRangeQuery, trace_endpoint
 from stepscope.api.messages import Column, Table
@@ -108,7 +109,7 @@ def _operators(trace: Trace, group: Operators) -> tuple[pd.DataFrame, list[Colum
     table = operator_table(trace, group)
     device = trace.dialect.device
     has_device = bool(len(trace.device_events))
-    is_operator = table["kind"] == OPERATOR
+    is_operator = table["kind"].isin((OPERATOR, REPLAYED)) & (table["name"] != NOT_ATTRIBUTED)
     categories = {name: category_of(name) for name in table.loc[is_operator, "name"].unique()}
     table = table.assign(category=table["name"].map(categories).where(is_operator, None))
     recomputed: list[Column] = []
@@ -117,7 +118,7 @@ def _operators(trace: Trace, group: Operators) -> tuple[pd.DataFrame, list[Colum
         table, recomputed = _with_recomputed(trace, table)
         table, counters = _with_counters(trace, table, "operator")
     return table, [
-        *_operator_identity(group),
+        *_operator_identity(group, has_replays=REPLAYED in set(table["kind"])),
         CALLS,
         *recomputed,
         *(_in_group(device, _operator_device_columns(trace, table)) if has_device else ()),
@@ -297,15 +298,17 @@ def _values(table: pd.DataFrame, columns: Iterable[Column]) -> dict[str, list[An
     return {column.key: cells(table[column.key], column.unit) for column in columns}
 
 
-def _operator_identity(group: str) -> list[Column]:
+def _operator_identity(group: str, *, has_replays: bool) -> list[Column]:
     columns = [
         Column("name", "Name", "text", "Name of the operator or annotation."),
         Column(
             "kind",
             "Kind",
             "text",
-            "operator: a torch operator. annotation: a record_function range, such as a step.",
-            hidden=True,
+            "operator: a torch operator. annotation: a record_function range, such as a step."
+            " replayed: an operator whose kernels ran in replays of a graph; it is from the"
+            " capture of the graph, or from an eager pass with the same kernels.",
+            hidden=not has_replays,
         ),
         Column(
             "category",
@@ -492,7 +495,14 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
 
 
 def _launch_columns(trace: Trace) -> Iterable[Column]:
-    yield Column("operator", "Operator", "text", "The innermost operator that launched it.")
+    yield Column(
+        "operator",
+        "Operator",
+        "text",
+        "The innermost operator that launched it; of a replayed graph, that of its capture or of"
+        " an eager pass with the same kernels. Not attributed: the trace has neither; the table"
+        " graph-kernels has the operator if another trace of the run has one of them.",
+    )
     yield Column("grid", "Grid", "code", "Blocks in x, y, z.")
     yield Column("block", "Block", "code", "Threads per block in x, y, z.")
     if trace.kernels["registers_per_thread"].notna().any():

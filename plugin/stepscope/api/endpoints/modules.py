@@ -50,6 +50,10 @@ DEVICE_LABELS = {
     "backward_device_total_ns": "Backward {}",
     "backward_device_self_ns": "Backward {} self",
 }
+REPLAYED_LABELS = {
+    "replayed_device_total_ns": "{} in replays",
+    "replayed_device_self_ns": "{} in replays, self",
+}
 RERUN_LABELS = {"rerun_count": "Recomputed", "rerun_host_total_ns": "Recomputed host"}
 RERUN_DEVICE_LABELS = {"rerun_device_total_ns": "Recomputed {}"}
 HOST_MEMORY_LABELS = {"host_allocated_bytes": "Host allocated", "host_net_bytes": "Host kept"}
@@ -174,6 +178,8 @@ def _sort_key(part: Trace) -> str:
 def _columns(part: Trace, by: By, frame: pd.DataFrame) -> tuple[Column, ...]:
     device = part.dialect.device if len(part.device_events) else ""
     labels = {**NAMES[by], **HOST_LABELS, **(_with_device(DEVICE_LABELS, device))}
+    if _has_any(frame, "replayed_device_total_ns"):
+        labels |= _with_device(REPLAYED_LABELS, device)
     if len(frame) and (frame["rerun_count"] > 0).any():
         labels |= RERUN_LABELS | _with_device(RERUN_DEVICE_LABELS, device)
     if len(part.memory):

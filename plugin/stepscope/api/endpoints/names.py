@@ -49,10 +49,10 @@ class Names(Response, frozen=True, kw_only=True):
 def names(trace: Trace, query: NamesQuery) -> Names:
     """Return the names of operators, annotations, kernels, modules and source lines."""
     calls = operator_table(trace)
-    is_operator = calls["kind"] == "operator"
+    is_operator, is_annotation = (calls["kind"] == kind for kind in ("operator", "annotation"))
     totals: dict[Kind, pd.Series | None] = {
         "operator": _totals(calls.loc[is_operator], "name", "host_total_ns"),
-        "annotation": _totals(calls.loc[~is_operator], "name", "host_total_ns"),
+        "annotation": _totals(calls.loc[is_annotation], "name", "host_total_ns"),
         "kernel": _totals(_built(kernel_table, trace), "name", "total_ns"),
         "module": _totals(_built(module_table, trace), "path", "forward_host_total_ns"),
         "source-line": _totals(_source_lines(trace), "name", "host_total_ns"),

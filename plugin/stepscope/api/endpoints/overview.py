@@ -13,6 +13,7 @@ from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.analyses.core.window import complete_steps, window
 from stepscope.analyses.devices.device_metrics import device_metrics_in
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
+from stepscope.analyses.operators.operator_table import REPLAYED
 from stepscope.analyses.steps.serving_phases import serving_phases
 from stepscope.analyses.steps.step_breakdown import (
     CATEGORIES,
@@ -185,7 +186,8 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     return tuple(
         TopRow(
             name=str(table.values["name"][row]),
-            detail=formatting.count(table.values["call_count"][row], "call"),
+            detail=formatting.count(table.values["call_count"][row], "call")
+            + (" in replays" if kinds[row] == REPLAYED else ""),
             value=values[row],
             unit=unit,
             share=_share(values[row], table.total_ns),

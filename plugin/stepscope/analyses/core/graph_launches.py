@@ -1,7 +1,8 @@
 """Launches of recorded graphs (CUDA graphs, HIP graphs), and the device events of each replay.
 
 A replay's device events share the correlation of the call that launched it. Graphs are identified
-by `graph id` (CUPTI), else by the replay's sequence of events, which all replays of a graph share.
+by `graph id` (CUPTI), else by what all replays of a graph share: the sequence of events, with their
+grids and blocks. Graphs of several batch sizes often have kernels of the same names.
 """
 
 from dataclasses import dataclass
@@ -133,8 +134,11 @@ def _contents(
     position: Ints,
     count: int,
 ) -> NDArray[np.uint64]:
-    code = trace.device_events["name"].cat.codes.to_numpy()[rows]
-    mixed = _scattered(_scattered(position.astype(np.uint64)) ^ code.astype(np.int64).view("u8"))
+    events = trace.device_events["event"].to_numpy()[rows]
+    geometry = (trace.source.label(key, events).codes for key in ("grid", "block"))
+    mixed = _scattered(position.astype(np.uint64))
+    for codes in (trace.device_events["name"].cat.codes.to_numpy()[rows], *geometry):
+        mixed = _scattered(mixed ^ np.asarray(codes).astype(np.int64).view("u8"))
     hashes = np.zeros(count, dtype=np.uint64)
     np.add.at(hashes, launch, mixed)
     return hashes
