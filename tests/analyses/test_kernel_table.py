@@ -301,3 +301,16 @@ def test_classes_of_durations_hold_every_kernel(name: str) -> None:
         inside = kernels["duration_ns"].between(row.from_ns, row.below_ns, inclusive="left")
         assert row.kernel_count == inside.sum()
         assert row.name_count == kernels.loc[inside, "name"].nunique()
+
+
+def test_time_in_the_window_is_without_the_backlog_of_earlier_steps() -> None:
+    trace = trace_of(
+        [
+            ["user_annotation", "ProfilerStep#3", 100, 20],
+            ["kernel", "gemm", 50, 150, {"correlation": 1}],  # launched before the trace
+            ["cuda_runtime", "cudaLaunchKernel", 110, 5, {"correlation": 2}],
+            ["kernel", "gemm", 200, 100, {"correlation": 2}],
+        ]
+    )
+    [row] = rows_of(kernel_table(trace))
+    assert (row.call_count, row.total_ns, row.window_ns) == (2, 250_000, 100_000)

@@ -22,6 +22,7 @@ from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.group_statistics import distinct_numbers, weighted_mean
 from stepscope.analyses.core.kernel_names import operand_type, short
 from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.operators.replayed_operators import with_operators
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
@@ -44,6 +45,8 @@ SCHEMA: Schema = (
     Column("shared_memory_bytes", "float64", "bytes", "A block's; NaN where not recorded."),
     Column("call_count", "int64", "count", "How often it ran."),
     Column("total_ns", "int64", "ns", "Sum of its durations."),
+    Column("window_ns", "int64", "ns", "Of that, in the window (all steps): without the backlog of"
+           " steps before the trace."),
     Column("mean_ns", "float64", "ns", "Mean duration."),
     Column("min_ns", "int64", "ns", "Shortest duration."),
     Column("max_ns", "int64", "ns", "Longest duration."),
@@ -130,9 +133,17 @@ def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) 
     duration = kernels["duration_ns"].to_numpy()
     durations = group_statistics.duration_columns(SCHEMA, duration, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
+    columns["window_ns"] = group_statistics.sums(_in_window_ns(trace, kernels), group, len(first))
     columns["kernel_share"] = durations["total_ns"] / max(1, int(duration.sum()))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
     return to_frame(SCHEMA, columns, "-total_ns", "full_name", "devices", "streams")
+
+
+def _in_window_ns(trace: Trace, kernels: pd.DataFrame) -> Ints:
+    span = window(trace)
+    start_ns = np.maximum(kernels["start_ns"].to_numpy(), span.device_start_ns)
+    end_ns = np.minimum(kernels["end_ns"].to_numpy(), span.device_end_ns)
+    return np.asarray(np.maximum(end_ns - start_ns, 0))
 
 
 def _fill(kernels: pd.DataFrame, group: Ints, count: int) -> dict[str, NDArray[Any]]:

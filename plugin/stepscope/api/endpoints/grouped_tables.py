@@ -222,7 +222,7 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
     """
     _require(group, KERNEL_GROUPS)
     table = kernel_table(trace, cast("Kernels", group))
-    table = table.assign(window_share=table["total_ns"] / max(1, window(trace).duration_ns))
+    table = table.assign(window_share=table["window_ns"] / max(1, window(trace).duration_ns))
     columns = list(_kernel_columns(trace, group))
     is_timed = len(table) > 0 or kernel_counters(trace).empty
     if not is_timed:
@@ -461,7 +461,8 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
         "window_share",
         f"Of {_whole(trace)}",
         "share",
-        "Fraction of the window, and so of the mean step; the sum passes 100 % with overlap.",
+        "Its time in the window as a fraction of it, and so of the mean step; work of steps before"
+        " the trace is not in it; the sum passes 100 % with overlap.",
     )
     yield Column("mean_ns", "Mean", "ns", "Mean duration.")
     yield Column("p95_ns", "p95", "ns", "95th percentile of durations.")
