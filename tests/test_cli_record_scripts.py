@@ -173,7 +173,8 @@ def test_a_script_of_few_steps_is_recorded(tmp_path: Path, count: str, names: li
     done = run_by_default(tmp_path, sys.executable, "few.py", count)
     cut = ", and was then cut short" if count == "4" else ""
     assert said(done) == [
-        f"recorded steps 2 to {3 if cut else 4}{cut}, in case the script ends soon",
+        f"recorded steps 2 to {3 if cut else 4} (a step is one step of the optimizer SGD){cut}, in "
+        "case the script ends soon",
         "1 trace of 1 process in log",
         "to see what to change: stepscope advise log",
     ]

@@ -36,9 +36,11 @@ class AccountWriter:
         if written is None:
             self.note("a trace could not be saved")
             return
+        text = steps_text(written)
+        if is_reserve and not self.account.written:
+            text += f" (a step is one {self.account.steps_from})"
         self.account.written.append(written)
         self.save()
-        text = steps_text(written)
         early = "" if written.is_whole else ", and was then cut short"
         if is_reserve:
             early += ", in case the script ends soon"

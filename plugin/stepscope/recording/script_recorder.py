@@ -170,8 +170,8 @@ class ScriptRecorder:
         )
         if self._inference.are_others:
             self._steps_change()
-        if not self._inference.is_begun and self._inference.is_model(model):
-            self._count_call()
+        if not self._inference.is_begun:
+            self._call_is_no_step(model)
         if boundary is StepBoundary.NONE:
             return
         if not is_begun:
@@ -257,8 +257,12 @@ class ScriptRecorder:
 
     # --- recording ---------------------------------------------------------------------------
 
-    def _count_call(self) -> None:
-        """Count a call for the recording of the whole run, which the third one begins."""
+    def _call_is_no_step(self, model: Any) -> None:
+        """Count a call for the recording of the whole run, which the fourth one begins."""
+        if self._inference.are_others:
+            self._whole.resume()
+        if not self._inference.is_model(model):
+            return
         if not self._whole.is_recording:
             self._early_call_count += 1
             if self._early_call_count >= CALLS_OF_INFERENCE:
@@ -282,8 +286,6 @@ class ScriptRecorder:
         if not self._cycles.is_complete:
             self._times.interrupted()
             self._cycle_ended(self._cycles.steps_changed())
-        if not self._inference.is_begun:
-            self._whole.resume()
 
     def _forget_inference(self) -> None:
         """Drop what was recorded as an inference: there is a sign of other steps."""
@@ -402,6 +404,7 @@ class ScriptRecorder:
         self._cycle_ended(self._cycles.finish(is_saved=True))
         if written := self._whole.finish():
             self._account_writer.written(written)
+            self._account_writer.remove(self._cycles.reserve)
         self._stop()
 
     def _stop(self) -> None:

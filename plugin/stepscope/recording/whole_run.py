@@ -38,7 +38,7 @@ class WholeRun:
         self._import_s = time.monotonic()
         self._begin_s = 0.0
         self._is_cut = False
-        self._is_suspended = False
+        self._is_suspended = self._is_resumed = False
         self._call_count = 0
         self._is_off = request.steps_from not in ("auto", "none")
         self._timers: list[MainThreadTimer] = []
@@ -122,8 +122,9 @@ class WholeRun:
         """Record some later seconds: calls of a model are no steps any more."""
         if self._is_suspended:
             self._is_off = self._is_suspended = self._is_cut = False
+            self._is_resumed = True
             if self._first is None:
-                self._later(0.0, self._begin_again)
+                self._later(0.0, self._begin_again if self._profiled is not None else self.begin)
 
     def finish(self) -> RecordedTrace | None:
         """Write and return the file; None if there was nothing to record."""
@@ -135,7 +136,7 @@ class WholeRun:
         since_s = self._begin_s - self._import_s
         if self._first is not None and self._is_short:
             profiled, self._call_count = self._first
-        is_first = self._first is None or self._first[0] is profiled
+        is_first = self._first[0] is profiled if self._first else not self._is_resumed
         self._handler.whole_run = {"model_calls": self._call_count}
         written = profiled.written()
         if written is not None:
