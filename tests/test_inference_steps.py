@@ -102,8 +102,9 @@ def test_a_server_takes_over_from_calls_before_it_served_once_they_are_not_recor
         script.call(model, "worker", recording=True) for _ in range(2 * CALLS_OF_OTHER_THREAD)
     ]
     assert {*served} == {NONE}
+    assert script.steps.has_moved
     assert script.call(model, "worker") is NONE
-    assert (script.changes, script.steps.is_begun) == (1, False)
+    assert (script.changes, script.steps.is_begun, script.steps.has_moved) == (1, False, False)
     assert script.calls(model, count=LEAST_CALLS + 2, thread="worker")[-3:] == [STEP] * 3
 
 

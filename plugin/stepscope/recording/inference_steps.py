@@ -98,6 +98,12 @@ class InferenceSteps:
         self.are_others = False
         """Whether the last call showed that the steps so far were others."""
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether another thread takes over once the step being recorded has ended."""
+        calls = self._turns_of_others
+        return calls >= CALLS_OF_OTHER_THREAD and calls % CALLS_OF_OTHER_THREAD == 0
+
     def called(
         self, model: Any, thread: object, *, is_after_pause: bool, is_recording: bool = False
     ) -> StepBoundary:

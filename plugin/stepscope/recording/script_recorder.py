@@ -168,8 +168,7 @@ class ScriptRecorder:
             is_after_pause=thread.is_after_pause(),
             is_recording=self._cycles.is_recording,
         )
-        if self._inference.are_others:
-            self._steps_change()
+        self._calls_move()
         if not self._inference.is_begun:
             self._call_is_no_step(model)
         if boundary is StepBoundary.NONE:
@@ -256,6 +255,13 @@ class ScriptRecorder:
         )
 
     # --- recording ---------------------------------------------------------------------------
+
+    def _calls_move(self) -> None:
+        """Begin anew if other calls are the steps by now; first end a step that is recorded."""
+        if self._inference.are_others:
+            self._steps_change()
+        elif self._inference.has_moved:
+            self._overdue.start(0.0)
 
     def _call_is_no_step(self, model: Any) -> None:
         """Count a call for the recording of the whole run, which the fourth one begins."""
