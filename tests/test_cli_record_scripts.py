@@ -123,26 +123,79 @@ for _ in range(int(sys.argv[1])):
 """
 
 
-@pytest.mark.parametrize(("epochs", "first"), [(10, 28), (4, 3)])
-def test_of_short_epochs_a_later_one_is_recorded_before_which_steps_were_measured(
-    tmp_path: Path, epochs: int, first: int
-) -> None:
-    (tmp_path / "model.py").write_text(MODEL)
-    (tmp_path / "train.py").write_text(SHORT_EPOCHS)
-    arguments = ("--log-dir", "log", "--", sys.executable, "train.py", str(epochs))
-    done = subprocess.run(
-        [sys.executable, "-m", "stepscope", "record", *arguments],
-        cwd=tmp_path,
+def run_by_default(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "stepscope", "record", "--log-dir", "log", "--", *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
         timeout=LONG_SECONDS,
     )
+
+
+@pytest.mark.parametrize(("epochs", "count"), [(10, 8), (4, 5)])
+def test_of_short_epochs_a_later_one_is_recorded_before_which_steps_were_measured(
+    tmp_path: Path, epochs: int, count: int
+) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "train.py").write_text(SHORT_EPOCHS)
+    run_by_default(tmp_path, sys.executable, "train.py", str(epochs))
     (document,) = documents(tmp_path)
-    assert steps(document) == [f"ProfilerStep#{number}" for number in range(first, first + 8)]
-    measured = document["stepscope_recorder"]["unrecorded_steps"]["count"]
-    assert (measured >= 3) == (first > 3)
-    assert ("it replaces" in done.stderr) == (first > 3)
+    whole = [name for name in steps(document) if name.startswith("ProfilerStep#")]
+    assert len(whole) == count
+    assert document["stepscope_recorder"]["unrecorded_steps"]["count"] >= 3
+
+
+FEW = """
+import sys
+from model import model
+import torch
+net = model()
+optimizer = torch.optim.SGD(net.parameters())
+for _ in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    net(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [
+        ("4", ["ProfilerStep#2", "ProfilerStep#3", "Cut-off step#4"]),
+        ("5", ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]),
+    ],
+)
+def test_a_script_of_few_steps_is_recorded(tmp_path: Path, count: str, names: list[str]) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "few.py").write_text(FEW)
+    done = run_by_default(tmp_path, sys.executable, "few.py", count)
+    cut = ", and was then cut short" if count == "4" else ""
+    assert said(done) == [
+        f"recorded steps 2 to {3 if cut else 4} (a step is one step of the optimizer SGD){cut}, in "
+        "case the script ends soon",
+        "1 trace of 1 process in log",
+        "to see what to change: stepscope advise log",
+    ]
+    (document,) = documents(tmp_path)
+    assert steps(document) == names
+    (worker,) = stepscope.advise(stepscope.load(tmp_path / "log")).report.workers
+    assert worker.step.count == (2 if cut else 3)
+
+
+def test_a_longer_script_leaves_its_last_trace_only(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "few.py").write_text(FEW)
+    done = run_by_default(tmp_path, sys.executable, "few.py", "90")
+    *early, recording, recorded, _, _ = said(done)
+    assert all(line.endswith(", in case the script ends soon") for line in early)
+    assert 2 <= len(early) <= 3
+    assert recording.endswith(" (a step is one step of the optimizer SGD)")
+    assert recording.startswith(recorded.replace("recorded", "recording"))
+    (document,) = documents(tmp_path)
+    assert len(steps(document)) == 8
+    assert document["stepscope_recorder"]["unrecorded_steps"]["count"] >= 3
 
 
 def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
@@ -224,7 +277,7 @@ for step in range(30):
         scaler.step(sgd)
         scaler.update()
         sgd.zero_grad()
-    if step == 5:
+    if step == 6:
         raise ValueError("of the training")
     discriminator(generator(torch.ones(2, 8))).sum().backward()
     adam.step()
@@ -239,9 +292,13 @@ def test_a_script_that_raises_keeps_its_error_and_what_was_recorded(tmp_path: Pa
     assert done.returncode == 1
     assert "\nValueError: of the training\n" in done.stderr
     assert done.stderr.count("Traceback") == 1
-    assert said(done)[1] == "recorded steps 5 to 7, and was then cut short"
+    assert said(done)[:3] == [
+        "recording steps 5 to 8 (a step is one step of the optimizer SGD)",
+        "recording steps 6 to 9 (a step is one step of the optimizer Adam)",
+        "recorded steps 6 to 8, and was then cut short",
+    ]
     (document,) = documents(tmp_path)
-    assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(5, 8)), "Cut-off step#8"]
+    assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(6, 9)), "Cut-off step#9"]
     # Three whole iterations of both optimizers, of which the scaler left out two critics' steps.
     assert count(document, "Optimizer.step#Adam.step") == 3
     assert count(document, "Optimizer.step#SGD.step") == 2 * 4 - 2
@@ -429,28 +486,50 @@ def test_a_folder_that_cannot_be_written_leaves_the_training_alone(tmp_path: Pat
 
 
 WHOLE = """
-import os, torch
+import torch
 from model import model
 net = model().eval()
-for _ in range(50):
+for _ in range(3):
     net(torch.ones(2, 8))
-child = os.fork()
-if child:
-    _, status = os.waitpid(child, 0)
-    print(os.waitstatus_to_exitcode(status))
 """
 
 
 def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
-    (tmp_path / "whole.py").write_text(WHOLE.replace("os.fork()", "0"))
+    (tmp_path / "whole.py").write_text(WHOLE)
     done = run(tmp_path, "--advise", "--", sys.executable, "whole.py")
     assert said(done)[0] == "recorded the whole run, without steps"
     assert done.returncode == 0
     assert "log ──" in done.stdout
     (document,) = documents(tmp_path)
-    assert (steps(document), count(document, "aten::linear")) == ([], 50)
-    assert document["stepscope_recorder"]["whole_run"] == {"model_calls": 50}
+    assert (steps(document), count(document, "aten::linear")) == ([], 3)
+    assert document["stepscope_recorder"]["whole_run"] == {"model_calls": 3}
+
+
+WITHOUT_STEPS = """
+import time
+import torch
+
+begin = time.monotonic()
+while time.monotonic() < begin + 4.5:
+    torch.ones(2).relu()
+    time.sleep(0.01)
+while time.monotonic() < begin + 15:
+    torch.ones(2).tanh()
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.slow
+def test_without_steps_later_seconds_replace_those_of_the_start(tmp_path: Path) -> None:
+    (tmp_path / "whole.py").write_text(WITHOUT_STEPS)
+    done = run(tmp_path, "--seconds", "1", "--", sys.executable, "whole.py")
+    assert re.fullmatch(
+        r"recorded the run from \d+ s after the import of torch, without steps", said(done)[0]
+    )
+    (document,) = documents(tmp_path)
+    assert count(document, "aten::relu") == 0
+    assert count(document, "aten::tanh") > 3
 
 
 SLOW_LINE = """
@@ -563,12 +642,15 @@ def test_calls_of_a_model_are_the_steps_of_an_inference(tmp_path: Path, run_serv
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "calls.py").write_text(CALLS.format(run=run_serve))
     done = run(tmp_path, "--skip", "40", "--active", "5", "--", sys.executable, "calls.py")
-    first, last, *_ = said(done)
+    first, *_, last, _, _ = said(done)
     assert first.endswith(" (a step is one call of the model Linear)")
     assert first.startswith("recording steps 42 to ")
-    assert last == f"recorded steps {first[len('recording steps ') : first.index(' (')]}"
+    assert last.startswith("recorded steps ")
     [document] = documents(tmp_path)
-    assert len(steps(document)) == count(document, "aten::linear") >= 5
+    assert len(steps(document)) == count(document, "aten::linear") >= 3
+    if "thread" not in run_serve:  # on a busy machine another thread seems to wait for requests
+        assert last == f"recorded steps {first[len('recording steps ') : first.index(' (')]}"
+        assert count(document, "aten::linear") >= 5
     recorder = document["stepscope_recorder"]
     assert recorder["unrecorded_steps"]["count"] > 10
     assert "whole_run" not in recorder
@@ -586,8 +668,8 @@ def test_a_script_that_ends_before_its_calls_are_recorded_leaves_the_first_ones(
     assert said(done)[0] == "recorded the whole run, without steps, and was then cut short"
     [document] = documents(tmp_path)
     calls = document["stepscope_recorder"]["whole_run"]["model_calls"]
-    assert 12 < calls < 200
-    assert count(document, "aten::linear") in (calls - 1, calls)
+    assert calls == 3
+    assert count(document, "aten::linear") == calls
     assert "calls of a model" in done.stdout
     assert "weak-step-coverage" not in done.stdout.partition("Not applicable")[0]
 
@@ -619,8 +701,30 @@ def test_a_server_that_computes_in_another_thread_is_recorded(tmp_path: Path) ->
     (tmp_path / "server.py").write_text(SERVER)
     run(tmp_path, "--", sys.executable, "server.py")
     [document] = documents(tmp_path)
-    assert count(document, "aten::linear") == 20
-    assert count(document, "aten::ones") >= 19, "the main thread is recorded, too"
+    whole = [name for name in steps(document) if name.startswith("ProfilerStep#")]
+    assert len(whole) >= 3
+    assert count(document, "aten::linear") >= len(whole)
+    assert count(document, "aten::ones") >= len(whole), "the main thread is recorded, too"
+
+
+def test_a_server_that_called_its_model_before_it_serves_is_recorded_as_it_serves(
+    tmp_path: Path,
+) -> None:
+    warm_up = SERVER.replace(
+        "torch.nn.Linear(1, 1).eval()\n",
+        "first = torch.nn.Linear(1, 1).eval()\nfor _ in range(6):\n    first(torch.ones(1, 1))\n",
+    )
+    (tmp_path / "server.py").write_text(warm_up.replace("range(20)", "range(400)"))
+    run_by_default(tmp_path, sys.executable, "server.py")
+    [document] = documents(tmp_path)
+    whole = [name for name in steps(document) if name.startswith("ProfilerStep#")]
+    assert len(whole) >= 3
+    inputs = {
+        str(event["args"]["Input Dims"][0])
+        for event in document["traceEvents"]
+        if event.get("name") == "aten::linear"
+    }
+    assert inputs == {"[2, 8]"}
 
 
 WAITING = """
@@ -652,12 +756,12 @@ thread.join()
 def test_a_server_is_recorded_while_the_main_thread_waits_for_it(
     tmp_path: Path, *, evaluates: bool
 ) -> None:
-    script = WAITING.format(evaluates=evaluates, rounds=9 if evaluates else 14)
+    script = WAITING.format(evaluates=evaluates, rounds=9 if evaluates else 20)
     (tmp_path / "waiting.py").write_text(script)
     run(tmp_path, "--", sys.executable, "waiting.py")
     [document] = documents(tmp_path)
     least = 9 if evaluates else 2
-    assert count(document, "aten::linear") >= least, "7 s, of which more than 3 are the start"
+    assert count(document, "aten::linear") >= least, "10 s, of which more than 3 are the start"
 
 
 SCORING = """
@@ -669,10 +773,49 @@ with torch.no_grad():
 """
 
 
-def test_a_short_inference_that_never_calls_eval_is_recorded_from_its_third_call(
-    tmp_path: Path,
-) -> None:
+def test_calls_of_a_short_inference_that_never_calls_eval_are_steps(tmp_path: Path) -> None:
     (tmp_path / "score.py").write_text(SCORING)
-    run(tmp_path, "--", sys.executable, "score.py")
+    run_by_default(tmp_path, sys.executable, "score.py")
     (document,) = documents(tmp_path)
-    assert (steps(document), count(document, "aten::linear")) == ([], 6)
+    assert steps(document) == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+    assert count(document, "aten::linear") == 3
+
+
+DECODER = """
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.layers = nn.Embedding(32, 16), nn.ModuleList(map(nn.Linear, [16], [32]))
+        self.cache = []
+
+    def forward(self, token):
+        self.cache.append(self.embed(token))
+        return self.layers[0](torch.stack(self.cache).mean(0))
+
+class Reward(nn.Module):
+    def forward(self, logits):
+        return logits.softmax(-1).max()
+
+def generate(model, reward, length):
+    token = torch.zeros(2, dtype=torch.long)
+    for _ in range(length):
+        logits = model(token)
+        reward(logits)
+        token = logits.argmax(-1)
+
+generate(Decoder(), Reward(), 40)
+"""
+
+
+def test_each_token_of_a_decoding_loop_is_a_step(tmp_path: Path) -> None:
+    (tmp_path / "generate.py").write_text(DECODER)
+    done = run_by_default(tmp_path, sys.executable, "generate.py")
+    assert "without steps" not in done.stderr
+    (document,) = documents(tmp_path)
+    whole = [name for name in steps(document) if name.startswith("ProfilerStep#")]
+    assert len(whole) >= 5
+    assert count(document, "aten::embedding") in (len(whole), len(whole) + 1)
+    assert document["stepscope_recorder"]["unrecorded_steps"]["count"] >= 3

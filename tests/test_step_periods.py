@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepscope.recording.step_periods import MOST_NS, MOST_STEPS, period
+from stepscope.recording.step_periods import MOST_NS, MOST_STEPS, has_long_steps, period
 
 
 @pytest.mark.parametrize("every", [3, 16, MOST_STEPS])
@@ -30,3 +30,19 @@ def test_a_delay_by_another_program_hides_no_period() -> None:
 )
 def test_other_steps_have_none(durations: list[int], why: str) -> None:
     assert period(durations) == 0, why
+
+
+@pytest.mark.parametrize(
+    ("durations", "has_long"),
+    [
+        ([], False),
+        ([10] * 13, False),
+        ([*[10] * 12, 29], False),
+        ([*[10] * 12, 30], True),
+        ([*[1000] * 40, 3000], False),
+    ],
+)
+def test_long_steps_matter_if_they_take_a_tenth_of_the_time(
+    durations: list[int], *, has_long: bool
+) -> None:
+    assert has_long_steps(durations) is has_long

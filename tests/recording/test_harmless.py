@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from stepscope.recording import cycles, live_objects, script_hooks, script_recorder, whole_run
-from stepscope.recording.cycles import Cycles
+from stepscope.recording import live_objects, script_hooks, script_recorder, whole_run
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.live_objects import Given
+from stepscope.recording.main_thread import MainThreadTimer
 from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest
 from stepscope.recording.script_recorder import ScriptRecorder
@@ -165,19 +166,33 @@ def test_only_a_parent_of_ranks_leaves_the_recording_to_them(
     assert script_recorder._is_parent_of_ranks() is is_parent  # noqa: SLF001
 
 
-def test_several_ranks_skip_the_same_steps_however_long_they_take(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cycles, "SKIPPED_SECONDS", -1.0)
+def test_a_call_in_the_main_thread_waits_for_the_end_of_an_import_of_torch() -> None:
+    called: list[bool] = []
+    is_imported = threading.Event()
+    timer = MainThreadTimer(lambda: called.append(is_imported.is_set()))
+    module = compile("timer.start(0.0)\nwait(0.4)\nis_imported.set()", "module.py", "exec")
+    facts = {"timer": timer, "is_imported": is_imported, "wait": busy}
+    exec(module, {"__name__": "torch.of_a_test", **facts})  # noqa: S102 (as an import does)
+    until(lambda: bool(called))
+    assert called == [True]
 
-    def first() -> int:
-        found = Cycles(order(tmp_path), TraceHandler(tmp_path))
-        return next(step for step in range(1, 100) if found.is_due(step, 0))
 
-    assert first() == 7
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("RANK", "1")
-    assert first() == 51
+def busy(seconds: float) -> None:
+    """Execute instructions for a time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_a_timer_that_is_cancelled_makes_no_call() -> None:
+    called: list[int] = []
+    timer = MainThreadTimer(lambda: called.append(1))
+    timer.start(0.05)
+    timer.cancel()
+    busy(0.2)
+    assert called == []
+    timer.start(0.0)
+    until(lambda: called == [1])
 
 
 def test_a_forked_child_keeps_what_the_script_does_with_sigterm() -> None:

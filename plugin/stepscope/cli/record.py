@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     "--skip",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Steps before the first trace.  [default: 50; in a short epoch 1/20 of it, or 12 if it "
-    "has room; at most 10 s]",
+    help="Steps before the first trace.  [default: up to 50, or 2 s; earlier traces remain if the "
+    "script ends before]",
 )
 @click.option(
     "--wait",
@@ -129,11 +129,12 @@ def record(
     stepscope record --advise --stop -- python -m package.train     # advice as early as possible
     stepscope record --repeat 3 --wait 500 -- python train.py       # three traces, 500 steps apart
     stepscope record --with-stack --log-dir log/stacks -- torchrun --nproc-per-node 2 train.py
-    stepscope record --skip 0 --active 3 -- python infer.py         # for a short script
+    stepscope record --skip 200 --active 20 -- python train.py      # these steps, and no others
 
     A step ends after the step of an optimizer (of several, the one that steps least often), or,
-    without an optimizer, when a DataLoader is asked for the next batch. A script with neither is
-    recorded for some seconds. Each rank is a worker of one run.
+    without an optimizer, when a DataLoader is asked for the next batch; with neither, a step is a
+    call of a model. A script with none of these is recorded for some seconds. Each rank is a worker
+    of one run.
 
     Progress is printed to standard error. The exit status is that of the command.
     """

@@ -1,7 +1,13 @@
-"""Recording cycles of one process: their start and end."""
+"""Recording cycles of one process: their start and end.
 
+Nobody knows when a script ends. Unless it is told how many steps to skip, stepscope records some
+early cycles as reserves (`EARLY`), and each trace is replaced by the next one, before which more
+steps were measured without the profiler.
+"""
+
+import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from stepscope.recording.handler import TraceHandler
@@ -9,26 +15,50 @@ from stepscope.recording.messages import rank
 from stepscope.recording.profiler_cycle import Profiled
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
+from stepscope.recording.step_periods import has_long_steps, period
 
-LEAST_SKIPPED_COUNT = 3
-LEAST_SKIPPED_COUNT_WITH_VALUES = 6
-"""Two of them are read (`tensor_values.py`), and not measured."""
-LEAST_MEASURED_COUNT = 12
-"""Steps to skip even in a short epoch, whose time without the profiler is measured."""
-PROVISIONAL_DISTANCE = LEAST_MEASURED_COUNT + 3
-"""Steps from a cycle to the one that replaces it: two of them are read, the first is left out."""
-SKIPPED_SECONDS = 10.0
-"""Maximum time to skip by default, in a process without other ranks."""
+LEAST_MEASURED_COUNT = 13
+"""Steps without the profiler before the last cycle: one is left out, and two are read
+(`tensor_values.py`).
+"""
+LEAST_SLOW_COUNT = 7
+"""As many suffice if they take `SLOW_SECONDS`."""
+LEAST_SHORT_COUNT = 5
+"""As many suffice in a short epoch, so that the cycle fits into it."""
+SLOW_SECONDS = 10.0
+MEASURED_SECONDS = 2.0
+"""Time of steps, by default, after which no more are skipped; in a process without other ranks."""
 LEAST_STEPS = 3
 """With fewer steps no finding has high confidence."""
 EVALUATION_RESTARTS = 3
 """Restarts of a cycle after evaluations to reach `LEAST_STEPS`; then one step is enough."""
 MOST_RESTARTS = 6
-SKIPPED_CALL_SECONDS = 1.5
-"""Time for which calls of a model are skipped: some 150 samples of the host."""
+MEASURED_CALL_SECONDS = 1.5
+"""Time in which calls of a model are measured: some 150 samples of the host."""
 RECORDED_CALL_SECONDS = 1.0
 MOST_CALL_COUNT = 200
 """Calls of a model that are recorded at most, unless more are requested."""
+OVERDUE_SECONDS = 20.0
+OVERDUE_TIMES = 10
+"""An early cycle ends after `OVERDUE_SECONDS` and this many times the usual time of its steps."""
+LONG_STEP_SECONDS = 0.05
+LEAST_LONG_COUNT = 4
+"""Longer steps vary less: as many suffice before an early cycle, which needs no warm-up."""
+
+
+@dataclass(frozen=True)
+class EarlyCycle:
+    """A cycle that the next one replaces."""
+
+    measured: int
+    """Steps before it without the profiler, since the last cycle."""
+    warmup: int
+    """At most as many as requested."""
+    active: int
+
+
+EARLY = (EarlyCycle(1, 0, 3), EarlyCycle(6, 1, 5), EarlyCycle(LEAST_MEASURED_COUNT, 2, 8))
+"""Of 6 steps at least 3 remain without those of a start (`step_times.py`)."""
 
 
 class CycleEnd(Enum):
@@ -43,11 +73,12 @@ class CycleEnd(Enum):
 class Cycles:
     """Runs torch's profiler for the requested steps.
 
-    Without a requested number of steps to skip, the default of `schedule_for` applies: 50, at most
-    a twentieth of an epoch; but at least 12, so that unrecorded steps are measured, where the epoch
-    has room for them; at most 10 s and at least 3 steps. With several ranks the time
-    limit does not apply: their times differ slightly, and all ranks must record the same steps (and
-    with `--stop`, end at the same step).
+    Without a requested number of steps to skip, the first cycle begins with step 2, and the next
+    ones after 6 (of long steps, 4) and 13 steps without the profiler. The last one follows 13 such
+    steps or more, once the default of `schedule_for` is reached: 50 steps, at most a twentieth of
+    an epoch; or once the steps have taken 2 s, or 10 s if some take much longer than others. If
+    they are slow, 7 suffice. With several ranks no time matters: their times differ slightly, and
+    all ranks must record the same steps (and with `--stop`, end at the same step).
     """
 
     def __init__(self, request: RecordRequest, handler: TraceHandler) -> None:
@@ -55,14 +86,23 @@ class Cycles:
         self._handler = handler
         self._profiled: Profiled | None = None
         self._done_count = 0
+        self._early_count = 0
+        """Early cycles that have ended."""
+        self._is_early = False
+        """Whether the current cycle is an early one."""
         self._next_start: int | None = None
-        """First step of the next cycle; None before the first cycle."""
+        """First step of the next cycle, where it does not depend on the steps before it."""
         self._first_step_s = 0.0
+        self._measured_from = 1
+        """First step after the last cycle."""
+        self._measured_from_s = 0.0
         self._restarts = 0
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
-        self.provisional: RecordedTrace | None = None
-        """A saved file before which too few steps were measured: the next one replaces it."""
+        self.reserve: RecordedTrace | None = None
+        """The file of the last early cycle, until another one replaces it."""
+        self.replaced: RecordedTrace | None = None
+        """The file that the most recently saved one replaces."""
 
     @property
     def is_complete(self) -> bool:
@@ -80,49 +120,138 @@ class Cycles:
         return self._profiled is not None
 
     @property
+    def is_early(self) -> bool:
+        """Whether the current cycle, or else the last one, is an early one."""
+        return self._is_early
+
+    @property
     def steps_to_record(self) -> tuple[int, int]:
         """The first and last step that the current cycle records."""
-        first = self._profiled.first_active if self._profiled is not None else 0
-        return first, first + self._request.active - 1
+        return (0, 0) if self._profiled is None else self._profiled.active_steps
 
     def is_due(self, step: int, epoch_length: int) -> bool:
         """Return whether a cycle begins with this step.
 
         `epoch_length` is the number of batches; 0 if unknown.
         """
+        now_s = time.monotonic()
+        if step == 1:
+            self._first_step_s = now_s
+        if step == self._measured_from:
+            self._measured_from_s = now_s
         if self._profiled is not None:
             return False
         if self._next_start is not None:
             return step >= self._next_start
-        if step == 1:
-            self._first_step_s = time.monotonic()
         if self._request.skip is not None:
             return step > self._request.skip
-        least = LEAST_SKIPPED_COUNT_WITH_VALUES if self._request.values else LEAST_SKIPPED_COUNT
-        return step > min(least, self._default_skip_count(epoch_length)) and (
-            step > self._default_skip_count(epoch_length)
-            or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
-        )
+        is_long = self._has_long_steps(step)
+        is_early_due = step >= self._early_start(epoch_length, is_long=is_long)
+        return is_early_due or self._is_last_due(step, epoch_length)
+
+    def overdue_s(self, step: int) -> float:
+        """Return the time, in seconds, after which the current early cycle takes too long."""
+        first, last = self.steps_to_record
+        return OVERDUE_SECONDS + OVERDUE_TIMES * (last - first + 1) * self._step_s(step)
+
+    def _step_s(self, step: int) -> float:
+        """Return the mean time of the steps measured before this one, in seconds."""
+        return (time.monotonic() - self._measured_from_s) / max(step - self._measured_from, 1)
+
+    def _has_long_steps(self, step: int) -> bool:
+        return self._step_s(step) > LONG_STEP_SECONDS and rank() is None
+
+    def _is_last_due(self, step: int, epoch_length: int) -> bool:
+        """Return whether enough steps were measured for the last cycle by default."""
+        measured = step - self._measured_from
+        if measured < LEAST_SLOW_COUNT:
+            return False
+        now_s = time.monotonic()
+        if measured < LEAST_MEASURED_COUNT:
+            return now_s - self._measured_from_s > SLOW_SECONDS and rank() is None
+        if step > self._default_skip_count(epoch_length):
+            return True
+        seconds = now_s - self._first_step_s
+        is_long = seconds > SLOW_SECONDS or (seconds > self._least_s and self._is_even)
+        return is_long and rank() is None
+
+    _least_s = MEASURED_SECONDS
+
+    @property
+    def _is_even(self) -> bool:
+        """Whether no step took much longer than others, or all that did show a period."""
+        durations_ns = self._handler.step_times.durations_ns
+        return not has_long_steps(durations_ns) or period(durations_ns) > 0
+
+    def _early_start(self, epoch_length: int, *, is_long: bool = False) -> float:
+        """Return the first step of the next early cycle."""
+        if self._early_count >= len(EARLY):
+            return float("inf")
+        measured = EARLY[self._early_count].measured
+        if is_long and self._early_count == len(EARLY) - 2:
+            measured = LEAST_LONG_COUNT
+        start = self._measured_from + measured
+        if self._early_count == len(EARLY) - 2 and self._fits_later(epoch_length):
+            start = self._measured_from + LEAST_MEASURED_COUNT
+            return min(start, self._start_in_epoch(epoch_length))
+        return start
+
+    def _fits_later(self, epoch_length: int) -> bool:
+        """Return whether the rest of a short first epoch has room for one cycle, but not two."""
+        last = self._start_in_epoch(epoch_length)
+        most = self._measured_from + LEAST_MEASURED_COUNT + EARLY[-2].measured + EARLY[-2].active
+        return self._measured_from + LEAST_SHORT_COUNT <= last <= most
+
+    def _start_in_epoch(self, epoch_length: int) -> int:
+        """Return the last step with which a cycle of the requested steps can begin."""
+        return epoch_length - self._request.warmup - self._request.active
 
     def room(self, step: int, epoch_length: int) -> int:
         """Return for how many steps after this one no cycle begins, if they are not slow."""
         if self._next_start is not None:
             return self._next_start - step - 1
-        skipped = self._default_skip_count(epoch_length)
-        return (skipped if self._request.skip is None else self._request.skip) - step
+        if self._request.skip is not None:
+            return self._request.skip - step
+        last = max(
+            self._default_skip_count(epoch_length) + 1, self._measured_from + LEAST_MEASURED_COUNT
+        )
+        return int(min(self._early_start(epoch_length), last)) - step - 1
 
-    def start(self, step: int, *, least_active: int = 0) -> None:
+    def start(self, step: int, epoch_length: int = 0, *, least_active: int = 0) -> None:
         """Start the profiler with this step.
 
-        `least_active` steps are recorded at least, unless there are other ranks.
+        The last cycle records at least `least_active` steps, unless there are other ranks.
         """
+        self._is_early = (
+            self._request.skip is None
+            and not self._done_count
+            and not self._is_last_due(step, epoch_length)
+        )
+        if self._is_early:
+            self._profiled = self._new_profiled(self._early_request(step, epoch_length), step)
+            return
         if rank() is None:
             active = max(self._request.active, least_active)
             self._request = replace(self._request, active=active)
-        self._profiled = self._new_profiled(step)
+        self._profiled = self._new_profiled(self._last_request(step), step)
 
-    def _new_profiled(self, step: int) -> Profiled:
-        return Profiled(self._request, self._handler, step)
+    def _early_request(self, step: int, epoch_length: int) -> RecordRequest:
+        if self._early_count == len(EARLY) - 2 and self._fits_later(epoch_length):
+            self._early_count += 1
+        early = EARLY[min(self._early_count, len(EARLY) - 1)]
+        is_long = self._has_long_steps(step)
+        return replace(
+            self._request,
+            warmup=0 if is_long else min(early.warmup, self._request.warmup),
+            active=min(early.active, self._request.active),
+        )
+
+    def _last_request(self, step: int) -> RecordRequest:
+        del step
+        return self._request
+
+    def _new_profiled(self, request: RecordRequest, step: int) -> Profiled:
+        return Profiled(request, self._handler, step)
 
     def step(self) -> CycleEnd | None:
         """Begin the next step of a cycle; None if the cycle continues."""
@@ -138,83 +267,88 @@ class Cycles:
         if profiled is None or not profiled.is_active:
             return None
         least = LEAST_STEPS if self._restarts < EVALUATION_RESTARTS else 1
-        if profiled.step_count >= min(least, self._request.active):
+        first, last = profiled.active_steps
+        if profiled.step_count >= max(min(least, last - first + 1), self._reserved_count):
             return self._save(profiled)
         self._restarts += 1
         self._next_start = profiled.step_number + 1
-        return self.finish(is_saved=False)
+        self._drop(profiled)
+        return CycleEnd.DROPPED
 
     def finish(self, *, is_saved: bool) -> CycleEnd | None:
         """End a cycle early; its steps are saved if `is_saved`."""
         profiled = self._profiled
         if profiled is None:
             return None
-        least = self.provisional.step_count if self.provisional is not None else 0
-        if is_saved and profiled.is_active and profiled.step_count >= least:
+        if is_saved and profiled.is_active and profiled.step_count >= self._reserved_count:
             return self._save(profiled)
+        self._drop(profiled)
+        self._cycle_ended(profiled)
+        return CycleEnd.DROPPED
+
+    def end_overdue(self) -> CycleEnd | None:
+        """End an early cycle within a step; it is saved if it has a complete one."""
+        has_steps = self._profiled is not None and self._profiled.step_count > 0
+        return self.finish(is_saved=has_steps)
+
+    def steps_changed(self) -> CycleEnd | None:
+        """Begin anew: the steps so far were others. The next trace replaces the reserve."""
+        ended = self.finish(is_saved=False)
+        if not self._done_count:
+            self._early_count = 0
+            if self.reserve is not None:
+                self.reserve.step_count = 0
+        return ended
+
+    @property
+    def _reserved_count(self) -> int:
+        """Complete steps of the reserve: no trace of fewer replaces it."""
+        return 0 if self.reserve is None else self.reserve.step_count
+
+    def _drop(self, profiled: Profiled) -> None:
         self._profiled = None
         profiled.drop()
-        return CycleEnd.DROPPED
 
     def _save(self, profiled: Profiled) -> CycleEnd:
         self._profiled = None
         profiled.stop()
-        self._done_count += 1
         self._restarts = 0
-        self._next_start = profiled.step_number + self._request.wait + (not profiled.is_over)
         self.written = profiled.written()
-        if self.provisional is None and self._is_provisional():
-            self.provisional = self.written
-            self._done_count -= 1
-            self._next_start = profiled.step_number + PROVISIONAL_DISTANCE
+        self.replaced = None
+        if self.written is not None:
+            self.replaced = self.reserve
+            self.reserve = self.written if self._is_early else None
+        self._done_count += not self._is_early
+        self._cycle_ended(profiled)
         return CycleEnd.NOT_SAVED if self.written is None else CycleEnd.SAVED
 
-    def _is_provisional(self) -> bool:
-        """Return whether another cycle replaces the last one, before which no steps were measured.
-
-        The epoch was too short for both, and more may follow. Ranks must record the same steps.
-        """
-        return not self._handler.step_times.summary and self._is_default_and_saved()
-
-    def _is_default_and_saved(self) -> bool:
-        """Return whether a file was saved of steps that nobody asked for."""
-        is_by_default = self._request.skip is None and self._request.repeat == 1
-        is_saved = self.written is not None
-        return is_saved and is_by_default and not self._request.is_stopping and rank() is None
+    def _cycle_ended(self, profiled: Profiled) -> None:
+        self._measured_from = profiled.step_number + (not profiled.is_over)
+        if self._is_early:
+            self._early_count += 1
+            self._next_start = None
+        elif self._done_count:
+            self._next_start = self._measured_from + self._request.wait
 
     def _default_skip_count(self, epoch_length: int) -> int:
         if not epoch_length:
             return MOST_SKIPPED_COUNT
-        if epoch_length <= LEAST_SKIPPED_COUNT:  # there are several epochs, or nothing to record
-            return LEAST_MEASURED_COUNT
-        room = epoch_length - self._request.warmup - self._request.active
-        measured = min(LEAST_MEASURED_COUNT, room)
-        return min(MOST_SKIPPED_COUNT, max(epoch_length // SKIPPED_SHARE, measured))
+        return min(MOST_SKIPPED_COUNT, max(epoch_length // SKIPPED_SHARE, LEAST_MEASURED_COUNT))
 
 
 class CallCycles(Cycles):
     """Cycles of an inference, whose steps are calls of a model.
 
-    Without a requested number of steps to skip, a first cycle follows 12 calls: the script may end
-    soon. Another one, after some seconds in which unrecorded calls are sampled, replaces it. Calls
-    of a generation are short and unlike: more are recorded, for about a second. A cycle with fewer
-    than three steps is not saved.
+    Calls of a generation are short and unlike: the last cycle follows some seconds of samples, and
+    records the calls of about a second. A cycle with fewer than three steps is not saved.
     """
 
-    _is_early = False
-    """Whether the current cycle began before calls were sampled for long."""
+    _least_s = MEASURED_CALL_SECONDS
 
-    def is_due(self, step: int, epoch_length: int) -> bool:
-        """Return whether a cycle begins with this step."""
-        if step == 1:
-            self._first_step_s = time.monotonic()
-        is_early = time.monotonic() - self._first_step_s <= SKIPPED_CALL_SECONDS
-        if self._request.skip is not None or self.is_recording:
-            return super().is_due(step, epoch_length)
-        if self._next_start is not None:
-            return step >= self._next_start and not (self.provisional and is_early)
-        is_slow = time.monotonic() - self._first_step_s > SKIPPED_SECONDS
-        return step > (LEAST_SKIPPED_COUNT if is_slow else LEAST_MEASURED_COUNT)
+    @property
+    def _is_even(self) -> bool:
+        """Return True: the calls of a second have long ones among them."""
+        return True
 
     def finish(self, *, is_saved: bool) -> CycleEnd | None:
         """End a cycle early; its steps are saved if `is_saved` and there are enough."""
@@ -222,17 +356,17 @@ class CallCycles(Cycles):
         is_enough = profiled is not None and profiled.step_count >= LEAST_STEPS
         return super().finish(is_saved=is_saved and is_enough)
 
-    def _is_provisional(self) -> bool:
-        """Return whether another cycle replaces the last one, which had few samples."""
-        return self._is_early and self._is_default_and_saved()
+    def _default_skip_count(self, epoch_length: int) -> int:
+        """Return no number: a time is skipped."""
+        del epoch_length
+        return sys.maxsize
 
-    def _new_profiled(self, step: int) -> Profiled:
+    def _last_request(self, step: int) -> RecordRequest:
+        fitting = int(RECORDED_CALL_SECONDS / max(self._step_s(step), 1e-9))
+        active = max(self._request.active, min(fitting, MOST_CALL_COUNT))
+        self._request = replace(self._request, active=active)
+        return self._request
+
+    def _new_profiled(self, request: RecordRequest, step: int) -> Profiled:
         """Return a profiler of all threads: servers compute in several."""
-        seconds = time.monotonic() - self._first_step_s
-        self._is_early = self._request.skip is None and seconds <= SKIPPED_CALL_SECONDS
-        if step > 1 and self._first_step_s and not self._is_early:
-            call_s = seconds / (step - 1)
-            fitting = min(int(RECORDED_CALL_SECONDS / call_s), MOST_CALL_COUNT)
-            active = max(self._request.active, fitting)
-            self._request = replace(self._request, active=active)
-        return Profiled(self._request, self._handler, step, is_of_all_threads=True)
+        return Profiled(request, self._handler, step, is_of_all_threads=True)

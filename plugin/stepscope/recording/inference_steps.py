@@ -7,7 +7,7 @@ no others. Of several models, one is selected like the optimizer of a training.
 Calls are steps only
 
 - in one thread: a pool of threads has no loop whose turns follow one another;
-- after some calls and some time: a short script is recorded as a whole;
+- after some calls;
 - without the time for which a server waits for requests: such a pause ends a step early. In a
   thread that serves requests, a pause is a gap between two calls in which the thread hardly
   computes. If many gaps are pauses, no steps follow one another, and calls are no steps.
@@ -17,17 +17,17 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from stepscope.recording.step_detection import Leader, StepBoundary
 
-LEAST_CALLS = 12
-LEAST_NS = 500_000_000
-"""Calls are steps from this number of them and this time on."""
+LEAST_CALLS = 3
+"""Later calls are steps."""
 CALLS_OF_OTHER_THREAD = 20
-"""As many calls of another thread, without one of the first, make it the thread of the steps."""
+"""As many calls of another thread, without one of the first, make it the thread of the steps: a
+server calls its model some times before it serves.
+"""
 LEAST_PAUSE_NS = 20_000_000
 MOST_BUSY = 0.2
 """A gap of `LEAST_PAUSE_NS` is a pause if the thread computes for less than this fraction of it."""
@@ -83,8 +83,7 @@ def _is_serving() -> bool:
 class InferenceSteps:
     """Receives the outermost calls of models, and returns the step boundaries."""
 
-    def __init__(self, clock_ns: Callable[[], int] = time.perf_counter_ns) -> None:
-        self._clock_ns = clock_ns
+    def __init__(self) -> None:
         self._leader = Leader()
         self._has_model = False
         self._models: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
@@ -94,24 +93,36 @@ class InferenceSteps:
         self._call_count_of_others = 0
         self._call_count = 0
         self._pause_count = 0
-        self._began_ns = 0
         self.is_begun = False
         """Whether calls are steps: there were enough of them."""
+        self.are_others = False
+        """Whether the last call showed that the steps so far were others."""
 
-    def called(self, model: Any, thread: object, *, is_after_pause: bool) -> StepBoundary:
+    @property
+    def has_moved(self) -> bool:
+        """Whether another thread takes over once the step being recorded has ended."""
+        calls = self._turns_of_others
+        return calls >= CALLS_OF_OTHER_THREAD and calls % CALLS_OF_OTHER_THREAD == 0
+
+    def called(
+        self, model: Any, thread: object, *, is_after_pause: bool, is_recording: bool = False
+    ) -> StepBoundary:
         """Handle an outermost call of a model that begins in a thread.
 
         Args:
             model: The module that is called.
             thread: Identifies the thread.
             is_after_pause: Whether the thread waited for a request before.
+            is_recording: Whether a step is being recorded; only its thread can end that.
 
         Returns:
             `EVALUATION` if the step before contains a pause; the next begins with this call, too.
         """
-        is_turn = (
-            self._is_of_thread(thread) and self.is_model(model) and self._leader.count_turn(model)
-        )
+        self.are_others = False
+        is_turn = self._is_of_thread(thread, is_recording=is_recording) and self.is_model(model)
+        leader = self._leader.leader
+        is_turn = is_turn and self._leader.count_turn(model)
+        self.are_others |= self.is_begun and is_turn and leader not in (None, model)
         if not is_turn or not self._is_step(is_after_pause=is_after_pause):
             return StepBoundary.NONE
         is_interrupted = self.is_begun and is_after_pause
@@ -122,13 +133,11 @@ class InferenceSteps:
         """Count a call of the leader; return whether its calls are steps by now."""
         self._call_count += 1
         self._pause_count += is_after_pause
-        now_ns = self._clock_ns()
-        self._began_ns = self._began_ns or now_ns
-        is_enough = self._call_count > LEAST_CALLS and now_ns - self._began_ns >= LEAST_NS
+        is_enough = self._call_count > LEAST_CALLS
         is_loop = max(self._pause_count, self._call_count_of_others) * RARE < self._call_count
         return self.is_begun or (is_enough and is_loop)
 
-    def _is_of_thread(self, thread: object) -> bool:
+    def _is_of_thread(self, thread: object, *, is_recording: bool) -> bool:
         """Return whether a call is of the thread whose calls count."""
         if self._thread is None or self._thread is thread:
             self._thread = thread
@@ -136,12 +145,14 @@ class InferenceSteps:
             return True
         self._turns_of_others += 1
         self._call_count_of_others += 1
-        if self.is_begun or self._turns_of_others < CALLS_OF_OTHER_THREAD:
+        if is_recording or self._turns_of_others < CALLS_OF_OTHER_THREAD:
             return False
+        self.are_others = self.is_begun
+        self.is_begun = False
         self._thread = thread
         self._leader = Leader()
         self._turns_of_others = self._call_count_of_others = 0
-        self._call_count = self._pause_count = self._began_ns = 0
+        self._call_count = self._pause_count = 0
         return True
 
     def is_model(self, module: Any) -> bool:
@@ -153,4 +164,5 @@ class InferenceSteps:
         if has_parameters and not self._has_model:
             self._has_model = True
             self._leader = Leader()
+            self.are_others |= self.is_begun
         return has_parameters or not self._has_model

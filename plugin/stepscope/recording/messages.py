@@ -31,15 +31,19 @@ class AccountWriter:
                 f"(a step is one {self.account.steps_from})"
             )
 
-    def written(self, written: RecordedTrace | None) -> None:
+    def written(self, written: RecordedTrace | None, *, is_reserve: bool = False) -> None:
         """Print the written file, or that it could not be saved."""
         if written is None:
             self.note("a trace could not be saved")
             return
+        text = steps_text(written)
+        if is_reserve and not self.account.written:
+            text += f" (a step is one {self.account.steps_from})"
         self.account.written.append(written)
         self.save()
-        text = steps_text(written)
         early = "" if written.is_whole else ", and was then cut short"
+        if is_reserve:
+            early += ", in case the script ends soon"
         size = f"{Path(written.path).stat().st_size / KIBIBYTE:,.0f} KiB"
         self._print(
             f"recorded {text}{self._rank_suffix()}{early}: {self._shown(written.path)} ({size})"
@@ -57,12 +61,11 @@ class AccountWriter:
 
     def remove(self, written: RecordedTrace | None) -> None:
         """Remove a trace that a later one replaces."""
-        if written is not None:
+        if written is not None and written in self.account.written:
             self.account.written.remove(written)
             self.save()
             with suppress(OSError):
                 Path(written.path).unlink()
-            self._print(f"it replaces {self._shown(written.path)}: more steps were measured before")
 
     def note(self, text: str) -> None:
         """Print a deviation from the request."""
@@ -89,6 +92,8 @@ class AccountWriter:
 
 def steps_text(written: RecordedTrace) -> str:
     """Return the recorded steps as text: `steps 12 to 19`."""
+    if not written.first_step and written.since_s:
+        return f"the run from {written.since_s:.0f} s after the import of torch, without steps"
     if not written.first_step:
         return "the whole run, without steps"
     last = written.first_step + written.step_count - 1

@@ -76,6 +76,11 @@ class Profiled:
         return 0 if self._first is None else self._first + self._warmup
 
     @property
+    def active_steps(self) -> tuple[int, int]:
+        """The first and last step to record; 0 without steps."""
+        return self.first_active, max(self.first_active + self._active - 1, 0)
+
+    @property
     def step_count(self) -> int:
         """Number of complete recorded steps."""
         return 0 if self._first is None else max(self._step - self.first_active, 0)

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from stepscope.recording.record_request import Account, RecordRequest
 
-EARLIER = "--skip 0 --warmup 1 --active 3"
-
 
 def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, ...]:
     """Return the lines to print when the command has ended."""
@@ -44,7 +42,8 @@ def _reason_for_nothing(accounts: Sequence[Account], request: RecordRequest) -> 
             f"nothing was recorded: the script ended after {_counted(nearest.step_count, 'step')}, "
             "before recording began"
         )
-        yield f"to begin earlier: stepscope record {EARLIER} -- …"
+        if request.skip is not None:
+            yield "to begin earlier: leave out --skip"
     else:
         yield f"nothing was recorded: {_missing(request)}"
         yield "to record without steps, from the import of torch: --steps-from none"

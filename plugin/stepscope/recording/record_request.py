@@ -76,6 +76,8 @@ class RecordedTrace:
     """Number of complete steps."""
     is_whole: bool
     """Whether the cycle was completed."""
+    since_s: float = 0.0
+    """Without steps: time from the import of torch, in seconds; 0: the start was recorded."""
 
 
 @dataclass(kw_only=True)

@@ -5,6 +5,7 @@ and `record_request.py` holds the request. It never raises into the script.
 
 - An evaluation during a cycle ends it: with 3 complete steps the trace is saved; with fewer it is
   dropped, and the cycle restarts after the evaluation.
+- A cycle that takes too long, because steps no longer end, is ended by a timer.
 - A script that creates its own profiler is not recorded from then on.
 - Processes that `multiprocessing` started are recorded only if they take steps: a rank does, a
   DataLoader worker does not.
@@ -24,18 +25,22 @@ from stepscope.recording import autocast_detection
 from stepscope.recording.cycles import CallCycles, CycleEnd, Cycles
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.inference_steps import CallState, InferenceSteps
+from stepscope.recording.main_thread import MainThreadTimer
 from stepscope.recording.messages import AccountWriter, program
 from stepscope.recording.profiler_cycle import all_threads, is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest, accounts_in
 from stepscope.recording.step_detection import StepBoundary, StepDetector
 from stepscope.recording.step_periods import period
+from stepscope.recording.step_times import is_graph_captured
 from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
 
 LAUNCHERS = ("torchrun", "torch.distributed", "accelerate", "deepspeed")
 """Programs that import torch only to start other processes."""
-CALLS_OF_INFERENCE = 3
+CALLS_OF_INFERENCE = 4
 """Calls of a model without an optimizer or a DataLoader that are an inference."""
+CAPTURE_SECONDS = 1.0
+"""Time after which a graph's capture may have ended."""
 FIRST = 1000
 """Runs before the other exit finalizers of `multiprocessing`."""
 
@@ -92,6 +97,7 @@ class ScriptRecorder:
         self._is_busy = False
         self.main_thread = threading.main_thread().ident
         """The only thread with detected steps: a profiler records the thread that starts it."""
+        self._overdue = MainThreadTimer(self.cycle_overdue)
         self._account_writer = AccountWriter(self._request)
         self._detector = StepDetector(
             is_by_optimizer=self._request.steps_from in ("auto", "optimizer"),
@@ -155,10 +161,16 @@ class ScriptRecorder:
         """Handle the begin of an outermost call of a model, while nothing trains."""
         if all_threads() is None and threading.get_ident() != self.main_thread:
             return
-        if self._inference.is_model(model):
-            self._count_call()
         is_begun = self._inference.is_begun
-        boundary = self._inference.called(model, thread.key, is_after_pause=thread.is_after_pause())
+        boundary = self._inference.called(
+            model,
+            thread.key,
+            is_after_pause=thread.is_after_pause(),
+            is_recording=self._cycles.is_recording,
+        )
+        self._calls_move()
+        if not self._inference.is_begun:
+            self._call_is_no_step(model)
         if boundary is StepBoundary.NONE:
             return
         if not is_begun:
@@ -177,10 +189,13 @@ class ScriptRecorder:
     @_stop_on_error
     def optimizer_stepped(self, optimizer: object) -> None:
         """Handle a step of an optimizer."""
+        leader = self._detector.leader
         boundary = self._detector.optimizer_stepped(optimizer)
         if boundary is StepBoundary.RESTART or self._inference.is_begun:
             self._discard_batches()
         if boundary is not StepBoundary.NONE:
+            if leader not in (None, optimizer) and self._detector.is_training:
+                self._steps_change()
             self._step_begins(optimizer)
 
     @_stop_on_error
@@ -202,6 +217,15 @@ class ScriptRecorder:
         self._detector.epoch_ended(iterator)
 
     @_stop_on_error
+    def cycle_overdue(self) -> None:
+        """End a cycle whose steps no longer end."""
+        if is_graph_captured():
+            self._overdue.start(CAPTURE_SECONDS)
+        elif self._cycles.is_recording and self._cycles.is_early:
+            self._times.interrupted()
+            self._cycle_ended(self._cycles.end_overdue())
+
+    @_stop_on_error
     def other_profiler_created(self) -> None:
         """Stop recording: the script creates a profiler of its own."""
         self._stop_for_other_profiler()
@@ -219,6 +243,7 @@ class ScriptRecorder:
             self._times.ended()
             self._account_writer.note(f"recording failed ({why}); the script continues")
             self._termination.disarm()
+            self._overdue.cancel()
             self._cycles.finish(is_saved=False)
             self._handler.ended()
 
@@ -231,8 +256,19 @@ class ScriptRecorder:
 
     # --- recording ---------------------------------------------------------------------------
 
-    def _count_call(self) -> None:
-        """Count a call for the recording of the whole run, which the third one begins."""
+    def _calls_move(self) -> None:
+        """Begin anew if other calls are the steps by now; first end a step that is recorded."""
+        if self._inference.are_others:
+            self._steps_change()
+        elif self._inference.has_moved:
+            self._overdue.start(0.0)
+
+    def _call_is_no_step(self, model: Any) -> None:
+        """Count a call for the recording of the whole run, which the fourth one begins."""
+        if self._inference.are_others:
+            self._whole.resume()
+        if not self._inference.is_model(model):
+            return
         if not self._whole.is_recording:
             self._early_call_count += 1
             if self._early_call_count >= CALLS_OF_INFERENCE:
@@ -248,7 +284,14 @@ class ScriptRecorder:
 
     def _calls_become_steps(self) -> None:
         self._whole.suspend()
-        self._cycles = CallCycles(self._request, self._new_handler())
+        if not isinstance(self._cycles, CallCycles):
+            self._cycles = CallCycles(self._request, self._new_handler())
+
+    def _steps_change(self) -> None:
+        """Begin anew, unless all is recorded: the steps so far were others."""
+        if not self._cycles.is_complete:
+            self._times.interrupted()
+            self._cycle_ended(self._cycles.steps_changed())
 
     def _forget_inference(self) -> None:
         """Drop what was recorded as an inference: there is a sign of other steps."""
@@ -265,6 +308,8 @@ class ScriptRecorder:
             self._epoch_length = len(iterator)  # type: ignore[arg-type]
 
     def _step_begins(self, detected_by: object) -> None:
+        if self._cycles.is_recording and is_graph_captured():
+            return
         self._times.step_ended()
         self._step += 1
         if self._step == 1:
@@ -286,6 +331,8 @@ class ScriptRecorder:
             self._times.step_started(room if is_main else 0)
 
     def _start_cycle(self, detected_by: object) -> None:
+        if is_graph_captured():
+            return
         if is_profiler_running():
             self._stop_for_other_profiler()
             return
@@ -294,9 +341,12 @@ class ScriptRecorder:
         self._account_writer.save()
         least_active = period(self._times.durations_ns)
         self._times.stretch_ended()
-        self._cycles.start(self._step, least_active=least_active)
+        self._cycles.start(self._step, max(self._epoch_length, 0), least_active=least_active)
         self._termination.arm()
-        self._account_writer.recording(*self._cycles.steps_to_record)
+        if not self._cycles.is_early:
+            self._account_writer.recording(*self._cycles.steps_to_record)
+        elif threading.get_ident() == self.main_thread:
+            self._overdue.start(self._cycles.overdue_s(self._step))
 
     def _evaluation_begins(self) -> None:
         self._times.interrupted()
@@ -319,21 +369,21 @@ class ScriptRecorder:
         if ended is None:
             return
         self._termination.disarm()
+        self._overdue.cancel()
         if ended is not CycleEnd.DROPPED:
             self._whole.forget()
-            self._account_writer.written(self._cycles.written)
-            if self._cycles.is_complete and self._cycles.written is not None:
-                self._account_writer.remove(self._cycles.provisional)
+            self._account_writer.written(self._cycles.written, is_reserve=self._cycles.is_early)
+            self._account_writer.remove(self._cycles.replaced)
 
     def _stop_if_complete(self) -> None:
         """Stop if nothing is left to record, and end the script if requested."""
         if self._cycles.are_evaluations_too_frequent and self._inference.is_begun:
             self._finish()
         elif self._cycles.are_evaluations_too_frequent:
-            self._account_writer.note("evaluations are too frequent to record a step between them")
+            if self._cycles.reserve is None:
+                text = "evaluations are too frequent to record a step between them"
+                self._account_writer.note(text)
             self._stop()
-        elif self._cycles.provisional is not None and not self._cycles.is_complete:
-            self._account_writer.account.is_complete = True
         elif self._cycles.is_complete:
             self._account_writer.account.is_complete = True
             if self._detector.is_training or self._request.is_stopping:
@@ -348,6 +398,7 @@ class ScriptRecorder:
         """Discard counts and traces of batches: an optimizer has stepped."""
         self._cycles.finish(is_saved=False)
         self._termination.disarm()
+        self._overdue.cancel()
         self._account_writer.remove_batch_traces()
         self._has_recorded_batches = False
         self._inference = InferenceSteps()
@@ -359,6 +410,7 @@ class ScriptRecorder:
         self._cycle_ended(self._cycles.finish(is_saved=True))
         if written := self._whole.finish():
             self._account_writer.written(written)
+            self._account_writer.remove(self._cycles.reserve)
         self._stop()
 
     def _stop(self) -> None:
@@ -368,6 +420,7 @@ class ScriptRecorder:
         self._times.ended()
         self._handler.ended()
         self._termination.disarm()
+        self._overdue.cancel()
         self._account_writer.account.step_count = max(self._step - 1, 0)
         self._account_writer.save()
 
@@ -385,7 +438,7 @@ class ScriptRecorder:
         was_recording = self._cycles.is_recording or self._whole.is_recording
         self._termination.forget()
         self._termination = Termination(self.ended)
-        self._left_to_parent = self._cycles, self._whole
+        self._left_to_parent = self._cycles, self._whole, self._overdue
         self._is_helper = True
         self._begin()
         self._account_writer.account.has_torch = True

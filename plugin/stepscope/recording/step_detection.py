@@ -102,6 +102,11 @@ class StepDetector:
         self.is_training = False
         """Whether an optimizer has stepped; from then on batches define no step."""
 
+    @property
+    def leader(self) -> object | None:
+        """Return the optimizer or DataLoader that defines the step; None before the first."""
+        return self._leader.leader
+
     def optimizer_stepped(self, optimizer: object) -> StepBoundary:
         """Handle a step of an optimizer."""
         self.has_optimizer = True
@@ -113,7 +118,7 @@ class StepDetector:
             self._leader.count_turn(optimizer)
             self._evaluations = _Evaluations()
             return StepBoundary.RESTART if self._has_boundary else StepBoundary.STEP
-        leader = self._leader.leader
+        leader = self.leader
         if not self._leader.count_turn(optimizer):
             return StepBoundary.NONE
         if leader is not optimizer and leader is not None:  # other steps, of more batches

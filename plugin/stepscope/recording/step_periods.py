@@ -18,6 +18,15 @@ MOST_NS = 10 * 10**9
 """Longer periods are not recorded as a whole."""
 
 
+def has_long_steps(durations_ns: Sequence[int]) -> bool:
+    """Return whether steps that are long take a large part of all steps' time."""
+    if not durations_ns:
+        return False
+    least_ns = LONG * statistics.median(durations_ns)
+    long_ns = sum(duration for duration in durations_ns if duration >= least_ns)
+    return long_ns >= LEAST_FRACTION * sum(durations_ns)
+
+
 def period(durations_ns: Sequence[int]) -> int:
     """Return the smallest number of steps after which a step is long each time; 0 without one.
 

@@ -267,6 +267,17 @@ def device_backlog_ns() -> int:
     return time.perf_counter_ns() - begin if is_any else 0
 
 
+def is_graph_captured() -> bool:
+    """Return whether a device's work is being captured: a profiler cannot start or stop then."""
+    torch = sys.modules.get("torch")
+    for name in DEVICES:
+        module = getattr(torch, name, None)
+        with suppress(Exception):
+            if module is not None and module.is_initialized() and _is_capturing(module):
+                return True
+    return False
+
+
 def _is_capturing(module: Any) -> bool:
     capturing = getattr(module, "is_current_stream_capturing", None)
     return bool(capturing()) if capturing else False
