@@ -405,6 +405,24 @@ def test_an_expression_that_backtracks_for_ever_elsewhere_is_answered_at_once(
     assert client.get("search", q="a?" * 13 + "a*a*a*a$", regex="true")["total"] == 1
 
 
+def test_unreadable_names_are_shown_readable(tmp_path: Path) -> None:
+    path = tmp_path / "log" / "run" / "worker.1.pt.trace.json"
+    path.parent.mkdir(parents=True)
+    counter = {"ph": "C", "name": "c\ud800", "pid": 1, "ts": 2, "args": {"v\ud800": 3}}
+    operator = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    hints = json.dumps({"model": "m\ud800"})
+    path.write_text(json.dumps({"stepscope": hints, "traceEvents": [operator, counter]}))
+    app = client_of(tmp_path / "log")
+    client = Client(app)
+
+    assert client.track("c?: v?")["kind"] == "counter"
+    [run] = app.get("/api/runs").get_json()["runs"]
+    trace = run["workers"][0]["spans"][0]["trace"]
+    for address in ("tables/counters", "tables/counter-samples", "overview", "timeline/names"):
+        response = app.get(f"/api/traces/{trace}/{address}")
+        assert response.status_code == 200, (address, response.get_data(as_text=True))
+
+
 def test_nothing_cannot_be_searched_for(client: Client) -> None:
     assert client.get("search", 400, q="")["code"] == "bad-request"
     assert client.get("search", 400, q="a", limit=10**9)["code"] == "bad-request"
