@@ -2,7 +2,8 @@
 
 waitress closes connections after two minutes of silence and accepts a hundred: clients that send
 half a request keep all others out. Here a whole request has to arrive within a time limit, a client
-has to receive what was sent, and with many connections the one that waits longest is closed.
+has to receive what was sent, and with many connections the one that waits longest is closed. Limits
+per address would not help: on a loopback or behind a proxy all clients have the same.
 """
 
 import socket
