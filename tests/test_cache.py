@@ -111,6 +111,16 @@ def test_odd_texts_metadata_and_incidents_come_back(tmp_path: Path) -> None:
     assert differences(round_trip(columns), columns) == []
 
 
+def test_the_file_that_was_read_is_known_from_the_cache(trace: Counted, folder: Path) -> None:
+    columns_of(trace, folder)
+    again = columns_of(trace, folder)
+    assert trace.count == 1
+    assert again.stamp is not None
+    assert again.stamp.is_same_file(storage.stamp(str(trace.path)))
+    write_trace(folder / "other.json").replace(trace.path)
+    assert not again.stamp.is_same_file(storage.stamp(str(trace.path)))
+
+
 def test_nothing_is_kept_unless_it_is_wanted(trace: Counted, folder: Path) -> None:
     stamp = storage.stamp(str(trace.path))
     small = CacheSettings(folder=str(folder))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(folder: Path) -> flask.testing.FlaskClient:
+    return client_of(folder)
+
+
+def client_of(folder: Path) -> flask.testing.FlaskClient:
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
         CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
@@ -80,13 +85,7 @@ def test_what_was_damaged_goes_out_repaired_where_that_is_asked(
     text = gzip.decompress(file.read_bytes())
     write_long_ago(file, gzip.compress(text[: len(text) * 2 // 3]))  # cut off in the middle
     client.get("/api/runs")
-    catalog = Catalog(
-        [LogDirectory(path=str(folder))],
-        CatalogOptions(executor=_AtOnce(), reader=InProcessReader()),
-    )
-    catalog.scan()
-    catalog.start_reading()
-    client = create_app(catalog).test_client()
+    client = client_of(folder)
     as_it_is = gzip.decompress(client.get(f"{address_of(client)}/file").data)
     with pytest.raises(json.JSONDecodeError):
         json.loads(as_it_is)
@@ -102,6 +101,64 @@ def test_a_file_that_is_gone_is_said_to_be(client: flask.testing.FlaskClient, fo
         response = client.get(f"{trace}/{question}")
         assert response.status_code == 422
         assert json.loads(response.data)["code"] == "unreadable"
+
+
+QUESTIONS = ("file", "file?start_ns=0&end_ns=1000", "file?is_repaired=true")
+
+
+def _link(trace: Path, other: Path) -> None:
+    trace.unlink()
+    trace.symlink_to(other)
+
+
+def _pipe(trace: Path, _: Path) -> None:
+    trace.unlink()
+    os.mkfifo(trace)
+
+
+def _other_file(trace: Path, other: Path) -> None:
+    other.rename(trace)
+
+
+def _linked_folder(trace: Path, other: Path) -> None:
+    other.rename(other.with_name(trace.name))
+    trace.parent.rename(trace.parent.with_name("moved"))
+    trace.parent.symlink_to(other.parent)
+
+
+def _longer(trace: Path, _: Path) -> None:
+    trace.write_bytes(trace.read_bytes() + b" ")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("replace", [_link, _other_file, _linked_folder, _longer, _pipe])
+def test_only_the_file_that_was_read_is_sent(
+    client: flask.testing.FlaskClient, folder: Path, tmp_path: Path, replace: Any
+) -> None:
+    """The other file has the same size and time, which anyone may give a trace."""
+    trace = address_of(client)
+    [file] = folder.glob("*.gz")
+    assert client.get(f"{trace}/file").status_code == 200
+    status = file.stat()
+    secret = tmp_path / "other" / "secret"
+    secret.parent.mkdir()
+    secret.write_bytes(b"s" * status.st_size)
+    os.utime(secret, ns=(status.st_atime_ns, status.st_mtime_ns))
+    replace(file, secret)
+    for question in QUESTIONS:
+        response = client.get(f"{trace}/{question}")
+        assert response.status_code == (422 if replace is _pipe else 409), question
+        assert json.loads(response.data)["code"] == (
+            "unreadable" if replace is _pipe else "changed"
+        )
+
+
+def test_a_trace_that_was_a_link_when_it_was_read_is_sent(tmp_path: Path) -> None:
+    [file] = SAMPLE.glob("*.gz")
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / file.name).symlink_to(file)
+    client = client_of(tmp_path / "log")
+    assert client.get(f"{address_of(client)}/file").data == file.read_bytes()
 
 
 @pytest.mark.parametrize("time", ["start_ns=5", "end_ns=5", "start_ns=9&end_ns=5", "start_ns=x"])

@@ -423,6 +423,14 @@ def test_halves_of_surrogate_pairs_can_be_written_again() -> None:
     assert _argument(columns, "b") == {0: "\N{GRINNING FACE}"}
 
 
+def test_unreadable_names_of_arguments_become_readable_and_may_become_one() -> None:
+    first = r'{"ph":"C","name":"c","args":{"v\ud800":1,"w":2}}'
+    second = r'{"ph":"C","name":"c","args":{"v\ud800":3,"v\udfff":4}}'
+    columns = columns_of(f"[{first},{second}]")
+    assert [*columns.arguments] == ["v?", "w"]
+    assert _argument(columns, "v?") == {0: 1, 1: 4}
+
+
 def test_things_among_the_events_that_are_none_are_counted() -> None:
     columns = columns_of(f'{{"traceEvents":[1,"a",null,[],{json.dumps(EVENT)}]}}')
     assert _names(columns) == ["aten::mm"]

@@ -10,9 +10,11 @@ import pytest
 from logs import write_run, write_trace
 from stepscope import advice
 from stepscope.advice import AdviceSettings
+from stepscope.api import catalog_factory
 from stepscope.api.app import create_app
 from stepscope.api.dispatch import PartCache
 from stepscope.api.prefetch import prepare
+from stepscope.base import config
 from stepscope.base.config import SummarySettings
 from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
@@ -270,20 +272,45 @@ def test_what_recordings_said_is_bounded_by_its_size(tmp_path: Path) -> None:
     assert parts.bytes == 2 * one
 
 
-def test_without_pyarrow_it_is_said_once_and_the_files_are_read(
-    caplog: pytest.LogCaptureFixture,
+def test_without_pyarrow_summaries_are_off_which_is_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    opened = []
+    monkeypatch.setattr(config, "find_spec", lambda _: None)
+    monkeypatch.setattr(catalog_factory, "find_spec", lambda _: None)
+    for worker in ("a", "b"):
+        write_trace(tmp_path / "run" / f"{worker}.1.pt.trace.json")
+    with caplog.at_level("INFO", logger="stepscope"):
+        directories = [LogDirectory(path=str(tmp_path))]
+        catalog = catalog_factory.catalog_for(directories, config.settings({}), None, None)
+        catalog.scan()
+        catalog.start_reading()
+        until(lambda: all(isinstance(entry.state, Ready) for entry in catalog.entries()))
+        catalog.close()
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("INFO", catalog_factory.MISSING)
+    ]
+    assert "pip install 'stepscope[cache]'" in catalog_factory.MISSING
 
-    def without_pyarrow() -> Store:
-        opened.append(1)
-        raise ModuleNotFoundError(name="pyarrow")
 
-    cache = SummaryCache(without_pyarrow, lambda _: 100)
+@pytest.mark.parametrize("error", [ImportError("numpy is too old"), OSError("no folder")])
+def test_a_store_that_cannot_be_opened_is_said_once(
+    caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def broken() -> Store:
+        raise error
+
+    cache = SummaryCache(broken, lambda _: 100)
     file = TraceFile(id="1", path="/log/a/w.pt.trace.json", run="a", worker="w", span="")
     entry = Entry(file=file, stamp=FileStamp(size_bytes=1, modified_ns=1), state=Queued())
-    with caplog.at_level("INFO"):
-        assert [cache.find([entry]), cache.find([entry])] == [{}, {}]
-    assert len(opened) == 1
-    assert [record.levelname for record in caplog.records] == ["INFO"]
-    assert "pip install 'stepscope[cache]'" in caplog.text
+    for _ in range(3):
+        assert cache.find([entry]) == {}
+    [warning] = caplog.messages
+    assert "summaries are not stored" in warning
+    assert not cache.is_enabled
+
+
+@pytest.mark.parametrize("option", ["0", "off"])
+def test_turned_off_no_store_is_opened(option: str) -> None:
+    settings = config.settings({}, summaries=option)
+    catalog = catalog_factory.catalog_for([], settings, None, None)
+    assert not catalog._queue.summaries.is_enabled  # noqa: SLF001

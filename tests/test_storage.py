@@ -369,3 +369,25 @@ def test_libraries_log_nothing_unless_asked_to(memory: Any) -> None:
     assert logging.getLogger("gcsfs").level == logging.CRITICAL
     assert logging.getLogger("s3fs").level == logging.INFO
     logging.getLogger("s3fs").setLevel(logging.NOTSET)
+
+
+@pytest.mark.parametrize("content", [b"2", b"22"])
+def test_a_remote_file_that_changed_is_not_taken_for_the_one_that_was_read(
+    memory: Any, content: bytes
+) -> None:
+    memory.pipe("memory://a.json", b"1")
+    stream, stamp = storage.open_with_stamp("memory://a.json")
+    assert stream.read() == b"1"
+    assert storage.open_unchanged("memory://a.json", stamp).read() == b"1"
+    memory.pipe("memory://a.json", content)
+    with pytest.raises(storage.ChangedFileError):
+        storage.open_unchanged("memory://a.json", stamp)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_refused_without_waiting_for_its_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is a pipe"):
+        storage.open_binary(str(tmp_path / "pipe"))
+    with pytest.raises(IsADirectoryError):
+        storage.open_binary(str(tmp_path))

@@ -1,7 +1,9 @@
 """The catalog of `stepscope serve` and TensorBoard: prefetching, summaries, cluster."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from stepscope.api.prefetch import prepare
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from stepscope.readers.cluster import Cluster
     from stepscope.summaries.store import Store
 
+log = logging.getLogger(__name__)
+MISSING = (
+    "summaries of runs with many files are not stored: that needs pyarrow "
+    "(pip install 'stepscope[cache]')"
+)
 CLUSTER_JOBS = 128
 """Concurrent files on a cluster: each takes a waiting thread here."""
 
@@ -32,7 +39,7 @@ def catalog_for(
             settings=settings,
             prepare=prepare,
             advice=advice,
-            store=partial(_store, settings, advice),
+            store=_store_opener(settings, advice),
             summary_reader=cluster,
             summary_jobs=CLUSTER_JOBS,
         ),
@@ -46,6 +53,17 @@ def cluster_of(settings: Settings) -> "Cluster | None":
     from stepscope.readers.cluster import Cluster  # noqa: PLC0415 (rarely needed)
 
     return Cluster(settings.scheduler)
+
+
+def _store_opener(
+    settings: Settings, advice: "AdviceSettings | None"
+) -> "Callable[[], Store] | None":
+    """Return the function that opens the store of summaries; None where they are off."""
+    if settings.summaries.location is not None:
+        return partial(_store, settings, advice)
+    if find_spec("pyarrow") is None:
+        log.info("%s", MISSING)
+    return None
 
 
 def _store(settings: Settings, advice: "AdviceSettings | None") -> "Store":

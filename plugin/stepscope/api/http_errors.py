@@ -19,6 +19,11 @@ from stepscope.base.errors import (
 log = logging.getLogger(__name__)
 
 
+CHANGED_REMEDY = (
+    "Reload the page to read it again; if it has the same size and time, restart stepscope."
+)
+
+
 class RefusalError(Exception):
     """Ends a request with an `ApiError`."""
 
@@ -40,6 +45,12 @@ def cancelled(name: str) -> RefusalError:
     return RefusalError(409, ApiError("cancelled", message, "Start reading it again."))
 
 
+def changed(name: str) -> RefusalError:
+    """Return the refusal for a file that is no longer the one that was read."""
+    message = f"{name} has changed since it was read."
+    return RefusalError(409, ApiError("changed", message, CHANGED_REMEDY))
+
+
 def foreign(header: str) -> RefusalError:
     """Return the refusal for a request that only stepscope's page may send."""
     message = f"This request needs the header {header}."
@@ -55,7 +66,7 @@ OWN_HEADER = "X-Stepscope"
 """Header of the page's requests: a page of another origin cannot send it."""
 STATUS_HEADER = "X-Stepscope-Status"
 EXPECTED = frozenset(
-    {"not-recorded", "still-loading", "cancelled", "unreadable", "bad-query", "busy"}
+    {"not-recorded", "still-loading", "cancelled", "changed", "unreadable", "bad-query", "busy"}
 )
 """Refusals in normal use. Browsers log every status other than 200 as an error in their console, so
 the page receives these with status 200 and the real status in `STATUS_HEADER`."""

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from stepscope.summaries.summary import Summary
 
 log = logging.getLogger(__name__)
-MISSING = (
-    "summaries of runs with many files are not stored: that needs pyarrow "
-    "(pip install 'stepscope[cache]')"
-)
 
 
 class SummaryStore(Protocol):
@@ -103,11 +99,9 @@ class SummaryCache:
             if self._store is None and self._open_store is not None:
                 try:
                     self._store = self._open_store()
-                except ImportError as error:
-                    if error.name != "pyarrow":
-                        raise
+                except Exception as error:  # the files are read instead
                     self._open_store = None
-                    log.info("%s", MISSING)
+                    log.warning("summaries are not stored: %s", in_one_line(error))
             store = self._store
         is_for = store is not None and store.is_for(self._run_size(entry.file.run_id))
         return store if is_for else None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's."""
-THREADS = 8
 LOOPBACK = "127.0.0.1"
 
 
@@ -63,9 +62,8 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     """
     import logging
 
-    from waitress import serve as serve_app
-
     from stepscope.api.catalog_factory import catalog_for, cluster_of
+    from stepscope.api.web_server import web_server
     from stepscope.base.urls import redacted
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
@@ -83,7 +81,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
         webbrowser.open(address)
     catalog.watch()
     catalog.start_reading()
-    serve_app(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
+    web_server(app, listening).run()
     catalog.close()
     if cluster is not None:
         cluster.close()

@@ -39,6 +39,9 @@ PLAIN_TIME = frozenset({bytes, int, type(None)})
 THREE_DECIMALS = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
 """Times in whole nanoseconds that fit 62 bits."""
 
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""An escaped half of a surrogate pair."""
+
 
 class _IrregularError(Exception):
     """A batch contains an irregular sequence of events."""
@@ -57,6 +60,8 @@ class _Batch:
     events: list[dict[str, Any]]
     offsets: Iterator[int]
     end: int
+    has_surrogates: bool
+    """Whether a name may be unreadable: two names may become one."""
 
 
 @dataclass
@@ -114,12 +119,18 @@ class BatchedColumns(ColumnBuilder):
         ):
             raise _IrregularError  # an apparent start of an event was not one
         starts = chain((start,), (seam.start(1) for seam in seams[:-1]))
-        return _Batch(events=events, offsets=(offset + position for position in starts), end=end)
+        return _Batch(
+            events=events,
+            offsets=(offset + position for position in starts),
+            end=end,
+            has_surrogates=SURROGATE.search(data, start, end) is not None,
+        )
 
     def _take(self, batch: _Batch) -> None:
         shapes = [_columns(batch.events, places) for places in _grouped_by_keys(batch.events)]
         times = [_Times.of(shape) for shape in shapes]
-        if not all(shape.is_plain for shape in shapes) or None in times:
+        is_plain = not batch.has_surrogates and all(shape.is_plain for shape in shapes)
+        if not is_plain or None in times:
             for event, offset in zip(batch.events, batch.offsets, strict=True):
                 self.add(Event(fields=event, offset=offset))
             return

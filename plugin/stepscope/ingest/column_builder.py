@@ -128,14 +128,17 @@ def times_text(start: object, duration: object) -> str:
 
 
 def arguments_of(event: Event) -> dict[str, Any]:
-    """Return the arguments of an event without its other fields, with `args` merged."""
+    """Return the arguments of an event without its other fields, with `args` merged.
+
+    Every reader takes names that may be unreadable from here.
+    """
     rest = event.fields
     extra = rest.pop("args", None)
     if isinstance(extra, dict):
         rest.update(extra)
     elif extra is not None:
         rest["args"] = extra
-    return {key: value for key, value in rest.items() if value is not None}
+    return {readable(key): value for key, value in rest.items() if value is not None}
 
 
 @dataclass

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.ingest.incidents import Incident
+from stepscope.storage import FileStamp
 
 MISSING = -1
 """The code of an absent text."""
@@ -106,6 +107,8 @@ class EventColumns:
     arguments: Mapping[str, ArgumentColumn]
     metadata: Mapping[str, Any]
     incidents: tuple[Incident, ...]
+    stamp: FileStamp | None = None
+    """Of the file that was read."""
 
     def __len__(self) -> int:
         """Return the number of events."""
@@ -140,6 +143,7 @@ class FileFacts:
     metadata: Mapping[str, Any]
     incidents: tuple[Incident, ...]
     inflated_bytes: int
+    stamp: FileStamp | None = None
 
 
 def event_columns(parts: ColumnParts, facts: FileFacts) -> EventColumns:
@@ -157,6 +161,7 @@ def event_columns(parts: ColumnParts, facts: FileFacts) -> EventColumns:
         arguments=parts.arguments,
         metadata=facts.metadata,
         incidents=facts.incidents,
+        stamp=facts.stamp,
     )
 
 

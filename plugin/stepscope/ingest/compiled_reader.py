@@ -245,8 +245,7 @@ class ScannedColumns:
         start_ns, duration_ns = timed(event, self._log)
         self._scanner.add_event(codes, start_ns, duration_ns, event.offset)
         for key, value in arguments_of(event).items():
-            name = key.encode("utf-8", "surrogatepass")
-            self._scanner.add_argument(name, *self._stored(value))
+            self._scanner.add_argument(key.encode(), *self._stored(value))
 
     def _code(self, value: object) -> int:
         if value is None:
@@ -293,7 +292,7 @@ class ScannedColumns:
         columns: dict[str, ArgumentColumn] = {}
         for name, (rows, kinds, values, size) in zip(names, taken, strict=True):
             if rows.nbytes:
-                columns[name.decode("utf-8", "surrogatepass")] = ArgumentColumn(
+                columns[name.decode()] = ArgumentColumn(
                     rows=np.frombuffer(rows, dtype=np.int32),
                     stored=ScannedValues(
                         kinds=np.frombuffer(kinds, dtype=np.uint8),

@@ -111,7 +111,6 @@ def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
     """
     content = bytearray()
     try:
-        storage.stamp(path)
         with storage.open_binary(path) as stream:
             piece = stream.read(READ_BYTES)
             member = zlib.decompressobj(GZIP_WINDOW) if piece.startswith(GZIP_MAGIC) else None
@@ -145,7 +144,6 @@ def read_head(path: str, count: int) -> bytes:
         UnreadableError: The file cannot be read.
     """
     try:
-        storage.stamp(path)
         with storage.open_binary(path) as stream:
             first = stream.read(count)
     except OSError as error:

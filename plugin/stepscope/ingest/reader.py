@@ -19,6 +19,7 @@ from stepscope.ingest.formats import foreign_format
 from stepscope.ingest.gc_pause import without_collections
 from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
 from stepscope.ingest.inflate import Inflater, read_ahead
+from stepscope.storage import FileStamp
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +75,11 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
         UnreadableError: The file cannot be opened, is empty, is not JSON, or has no event.
     """
     try:
-        size = storage.stamp(path).size_bytes
-        with storage.open_binary(path) as stream:
+        stream, stamp = storage.open_with_stamp(path)
+        with stream:
             log = IncidentLog()
             inflater = Inflater(stream, limits.inflated_bytes, log)
-            reading = _Reading(path=path, size=size, inflater=inflater, log=log, limits=limits)
+            reading = _Reading(path=path, stamp=stamp, inflater=inflater, log=log, limits=limits)
             with read_ahead(inflater.pieces()) as pieces, without_collections():
                 return reading.columns(pieces, progress)
     except OSError as error:
@@ -91,7 +92,7 @@ class _Reading:
     """State of one file while it is read."""
 
     path: str
-    size: int
+    stamp: FileStamp
     inflater: Inflater
     log: IncidentLog
     limits: Limits
@@ -101,7 +102,7 @@ class _Reading:
 
         def on_piece() -> None:
             if progress:
-                progress(self.inflater.bytes_read, self.size, len(builder))
+                progress(self.inflater.bytes_read, self.stamp.size_bytes, len(builder))
 
         scanner = None if isinstance(builder, OneByOne) else builder
         document = Document(pieces, self.log, scanner, on_piece)
@@ -118,6 +119,7 @@ class _Reading:
             metadata=document.metadata,
             incidents=tuple(self._placed(incident) for incident in self.log.incidents()),
             inflated_bytes=self.inflater.original_offset(document.read_bytes),
+            stamp=self.stamp,
         )
         return event_columns(parts, facts)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-COLUMNS_VERSION = 1
+COLUMNS_VERSION = 2
 """Increment whenever the reader's columns change."""
 MAGIC = b"stepscope columns\n"
 DIGEST_BYTES = 32
@@ -117,6 +117,7 @@ def encoded(columns: EventColumns, key: Mapping[str, Any]) -> tuple[bytes, bytes
         "key": key,
         **{name: getattr(columns, name) for name in NUMBERS},
         "metadata": columns.metadata,
+        "stamp": asdict(columns.stamp) if columns.stamp else None,
         "incidents": [asdict(incident) for incident in columns.incidents],
         "arguments": list(columns.arguments),
     }
@@ -207,6 +208,7 @@ def _columns(lists: _Lists, about: Mapping[str, Any]) -> EventColumns:
             for index, name in enumerate(about["arguments"])
         },
         metadata=dict(about["metadata"]),
+        stamp=FileStamp(**about["stamp"]) if about["stamp"] else None,
         incidents=tuple(_incident(**fields) for fields in about["incidents"]),
     )
 

@@ -126,6 +126,17 @@ def write_events(
     )
 
 
+def open_again(trace: Trace) -> BinaryIO:
+    """Open a trace's file, if it is the one that was read.
+
+    Raises:
+        ChangedFileError: it was changed or replaced.
+        OSError: it cannot be opened.
+    """
+    stamp = trace.columns.stamp
+    return storage.open_unchanged(trace.path, stamp) if stamp else storage.open_binary(trace.path)
+
+
 def _raw_events(trace: Trace, part: Cut) -> Iterator[tuple[int, bytes]]:
     """Yield each event with the file's bytes from its begin to the next event's."""
     offsets = trace.columns.offset_bytes
@@ -135,7 +146,7 @@ def _raw_events(trace: Trace, part: Cut) -> Iterator[tuple[int, bytes]]:
     following = np.append(starts, trace.columns.inflated_bytes)
     stop = following[np.searchsorted(starts, begin, side="right")]
     stop = np.minimum(stop, begin + LONGEST_VALUE_CHARACTERS)
-    with storage.open_binary(trace.path) as stream:
+    with open_again(trace) as stream:
         inflater = Inflater(stream, Limits().inflated_bytes, IncidentLog())
         texts = _slices(inflater.inflated(), begin.tolist(), stop.tolist())
         yield from zip(order.tolist(), texts, strict=True)

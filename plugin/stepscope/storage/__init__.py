@@ -5,6 +5,7 @@ remote paths are `UnreadableError` with a remedy. fsspec is slow to import, so i
 the first remote path; its connections are not stored here, because they must not survive a fork.
 """
 
+import errno
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
@@ -13,21 +14,29 @@ from stepscope.storage import local
 from stepscope.storage.listing import FileStamp, Listing, NameFilter, names_only
 
 __all__ = [
+    "ChangedFileError",
     "FileStamp",
     "Listing",
     "exists",
     "files_in",
     "is_folder",
     "open_binary",
+    "open_unchanged",
+    "open_with_stamp",
     "real_path",
     "stamp",
     "walk",
 ]
 
 
+class ChangedFileError(OSError):
+    """A file is no longer the one that was read."""
+
+
 class _System(Protocol):
     def stamp(self, path: str) -> FileStamp: ...
     def open_binary(self, path: str) -> BinaryIO: ...
+    def open_with_stamp(self, path: str) -> tuple[BinaryIO, FileStamp]: ...
     def walk(self, root: str, needs_stamp: NameFilter) -> Iterator[Listing]: ...
     def files_in(self, folder: str) -> Iterator[Listing]: ...
     def is_folder(self, path: str) -> bool: ...
@@ -57,10 +66,30 @@ def open_binary(path: str) -> BinaryIO:
     """Open a file for sequential reading; a remote file is fetched in blocks.
 
     Raises:
-        OSError: The file cannot be opened; reading may also raise it.
+        OSError: The file cannot be opened, or is not a regular file; reading may also raise it.
         UnreadableError: The same for a remote file.
     """
     return _of(path).open_binary(path)
+
+
+def open_with_stamp(path: str) -> tuple[BinaryIO, FileStamp]:
+    """Open a file as `open_binary` does, and return the stamp of the opened file."""
+    return _of(path).open_with_stamp(path)
+
+
+def open_unchanged(path: str, stamp: FileStamp) -> BinaryIO:
+    """Open a file as `open_binary` does, if it is the file with this stamp.
+
+    Raises:
+        ChangedFileError: It was changed or replaced, such as by a link to another file.
+        OSError: The file cannot be opened, or is not a regular file; reading may also raise it.
+        UnreadableError: The same for a remote file.
+    """
+    stream, now = open_with_stamp(path)
+    if now.is_same_file(stamp):
+        return stream
+    stream.close()
+    raise ChangedFileError(errno.ESTALE, "it has changed since it was read", path)
 
 
 def walk(root: str, needs_stamp: NameFilter = names_only) -> Iterator[Listing]:

@@ -1,7 +1,7 @@
 """States of files, and listings of folders page by page."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +14,12 @@ class FileStamp:
     """Unix time; 0 if the server does not report it."""
     tag: str = ""
     """Remote storage's identifier of this state: its ETag or generation."""
+    inode: int = field(default=0, compare=False)
+    """Number of the file in this machine's file system; 0 for remote files."""
+
+    def is_same_file(self, other: "FileStamp") -> bool:
+        """Return whether both are the same state of the same file, not only of equal size."""
+        return self == other and self.inode == other.inode
 
 
 Listing = tuple[str, Mapping[str, FileStamp | None]]

@@ -10,22 +10,44 @@ from typing import BinaryIO
 
 from stepscope.storage.listing import PAGE_COUNT, FileStamp, Listing, NameFilter, names_only
 
+READING = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
+)
+"""Flags with which a pipe in place of a file opens at once, instead of waiting for a writer."""
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 
 
 def stamp(path: str) -> FileStamp:
     """Return a file's size and modification time."""
-    status = Path(path).stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, SPECIAL, path)
-    return FileStamp(size_bytes=status.st_size, modified_ns=status.st_mtime_ns)
+    return _stamp_of_file(Path(path).stat(), path)
 
 
 def open_binary(path: str) -> BinaryIO:
     """Open a file for reading."""
-    return Path(path).open("rb")
+    return open_with_stamp(path)[0]
+
+
+def open_with_stamp(path: str) -> tuple[BinaryIO, FileStamp]:
+    """Open a file for reading, and return the stamp of the opened file."""
+    descriptor = os.open(path, READING)
+    try:
+        stamp = _stamp_of_file(os.fstat(descriptor), path)
+        return os.fdopen(descriptor, "rb"), stamp
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _stamp_of_file(status: os.stat_result, path: str) -> FileStamp:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, SPECIAL, path)
+    return _stamp_of(status)
+
+
+def _stamp_of(status: os.stat_result) -> FileStamp:
+    return FileStamp(size_bytes=status.st_size, modified_ns=status.st_mtime_ns, inode=status.st_ino)
 
 
 def walk(root: str, needs_stamp: NameFilter) -> Iterator[Listing]:
@@ -79,7 +101,7 @@ def _stamp(entry: "os.DirEntry[str]") -> FileStamp | None:
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    return FileStamp(size_bytes=status.st_size, modified_ns=status.st_mtime_ns)
+    return _stamp_of(status)
 
 
 def _identity(folder: str) -> tuple[int, int] | None:

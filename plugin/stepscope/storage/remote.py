@@ -97,6 +97,12 @@ def open_binary(path: str) -> BinaryIO:
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
 
 
+def open_with_stamp(path: str) -> tuple[BinaryIO, FileStamp]:
+    """Open a file for reading, and return its stamp before that."""
+    before = stamp(path)
+    return open_binary(path), before
+
+
 def walk(root: str, _needs_stamp: NameFilter) -> Iterator[Listing]:
     """Yield the folders under `root` that have files."""
     if urls.scheme(root) in urls.WEB:

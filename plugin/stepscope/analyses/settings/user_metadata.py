@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stepscope.ingest.document_values import plain_json
 from stepscope.model.trace import Trace, computed, whole_number
 
 KEY = "stepscope"
@@ -50,7 +51,7 @@ def metadata_mapping(trace: Trace, key: str = KEY) -> Mapping[str, Any]:
     value = trace.metadata.get(key)
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = plain_json(json.loads(value))
         except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, Mapping) else {}

@@ -1,10 +1,8 @@
 """Downloads of traces, and other tools on this machine that open them."""
 
-from typing import BinaryIO
-
 from stepscope import storage
 from stepscope.analyses.core.trace_cut import cut
-from stepscope.api import perfetto
+from stepscope.api import http_errors, perfetto
 from stepscope.api.endpoint import (
     Binary,
     Bytes,
@@ -26,33 +24,34 @@ def whole_file(trace: Trace) -> Binary:
     """Return a trace's file unchanged.
 
     Raises:
+        RefusalError: the file was changed or replaced since it was read.
         UnreadableError: the file cannot be opened any more.
     """
-    return Binary(body=pieces(_opened(trace)), file_name=urls.name(trace.path))
+    try:
+        stream = trace_excerpt.open_again(trace)
+    except OSError as error:
+        raise _refusal(trace, error) from error
+    return Binary(body=pieces(stream), file_name=urls.name(trace.path))
 
 
 def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:
     """Return the events of `[start_ns, end_ns)` as a gzipped trace, with damage repaired.
 
     Raises:
+        RefusalError: the file was changed or replaced since it was read.
         UnreadableError: the trace's file cannot be read again.
     """
     span = cut(trace, start_ns, end_ns)
     try:
         body = packed(lambda sink: trace_excerpt.write_events(trace, span, sink))
     except OSError as error:
-        raise _unreadable(trace, error) from error
+        raise _refusal(trace, error) from error
     return Binary(body=body, file_name=_part_name(trace, start_ns, end_ns))
 
 
-def _opened(trace: Trace) -> BinaryIO:
-    try:
-        return storage.open_binary(trace.path)
-    except OSError as error:
-        raise _unreadable(trace, error) from error
-
-
-def _unreadable(trace: Trace, error: OSError) -> UnreadableError:
+def _refusal(trace: Trace, error: OSError) -> Exception:
+    if isinstance(error, storage.ChangedFileError):
+        return http_errors.changed(urls.name(trace.path))
     return UnreadableError(
         trace.path,
         f"the file cannot be read again: {error.strerror or error}",

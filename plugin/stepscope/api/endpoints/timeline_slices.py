@@ -75,7 +75,7 @@ class SearchQuery(Query, frozen=True, kw_only=True):
     case: bool = False
     """Whether upper and lower case differ."""
     regex: bool = False
-    """Whether `q` is a regular expression: up to three repeats, none nested."""
+    """Whether `q` is a regular expression: Python's syntax, without look-around and references."""
     limit: int = 1000
     """Maximum number of listed matches, by time; up to 10,000."""
     offset: int = 0
@@ -165,7 +165,7 @@ def search(trace: Trace, query: SearchQuery) -> TimelineHits:
     """Return the slices of the whole trace that match a search, and their density over time.
 
     Raises:
-        UsageError: the text is empty, or the expression may take too long.
+        UsageError: the text is empty, or the expression is invalid or not supported.
     """
     request = Search(
         text=query.q,

@@ -1,0 +1,130 @@
+"""Clients that stall do not keep others out of `stepscope serve`."""
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from stepscope.api import web_server
+from waiting import LONG_SECONDS, until
+
+HALF = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Half: "
+LARGE = b"x" * (1 << 20)
+LARGE_COUNT = 64
+
+
+def app(environment: dict[str, str], start: Callable[..., object]) -> Iterator[bytes]:
+    start("200 OK", [("Content-Type", "text/plain")])
+    if environment["PATH_INFO"] == "/large":
+        yield from [LARGE] * LARGE_COUNT
+    yield b"hello"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = web_server.web_server(app, listening)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    yield listening.getsockname()[1]
+    for connection in web_server.connections_of(server):
+        connection.will_close = True
+    server.pull_trigger()
+    server.task_dispatcher.shutdown()
+
+
+def seconds_until_answered(port: int) -> float:
+    start = time.monotonic()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_SECONDS)) as client:
+        client.request("GET", "/")
+        assert client.getresponse().read() == b"hello"
+    return time.monotonic() - start
+
+
+def half_requests(port: int, count: int) -> list[socket.socket]:
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
+    for client in clients:
+        client.sendall(HALF)
+    return clients
+
+
+def is_closed(client: socket.socket) -> bool:
+    client.settimeout(0)
+    try:
+        return client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def close(clients: list[socket.socket]) -> None:
+    for client in clients:
+        client.close()
+
+
+def test_another_client_is_answered_at_once(port: int) -> None:
+    clients = half_requests(port, 100)
+    assert seconds_until_answered(port) < 2
+    close(clients)
+
+
+def test_with_many_connections_those_that_wait_longest_are_closed(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 20)
+    first = half_requests(port, 10)
+    second = half_requests(port, 20)
+    until(lambda: sum(map(is_closed, first)) == 10)
+    assert seconds_until_answered(port) < 2
+    assert sum(map(is_closed, second)) <= 2
+    close([*first, *second])
+
+
+def test_a_request_has_to_arrive_within_the_time_limit(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_server, "REQUEST_SECONDS", 1.0)
+    clients = half_requests(port, 100)
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+    ends = time.monotonic() + 5
+    while not is_closed(clients[0]) and time.monotonic() < ends:
+        with_a_letter_more(clients[0])
+        time.sleep(0.1)
+    until(lambda: all(map(is_closed, [*clients, *silent])))
+    close([*clients, *silent])
+
+
+def with_a_letter_more(client: socket.socket) -> None:
+    with suppress(BlockingIOError, ConnectionError):
+        client.send(b"x")
+
+
+def test_clients_that_receive_nothing_do_not_occupy_the_threads(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits in a thread, until the client has received what was sent."""
+    monkeypatch.setattr(web_server, "RECEIVING_SECONDS", 1.0)
+    clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(web_server.THREADS)]
+    for client in clients:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert seconds_until_answered(port) < LONG_SECONDS
+    close(clients)
+
+
+def test_a_client_that_receives_slowly_receives_everything(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_server, "RECEIVING_SECONDS", 3.0)
+    monkeypatch.setattr(web_server, "REQUEST_SECONDS", 0.5)
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_SECONDS)) as client:
+        client.request("GET", "/large")
+        response, count = client.getresponse(), 0
+        for _ in range(8):
+            count += len(response.read(8 << 20))
+            time.sleep(0.3)
+        assert count + len(response.read()) == LARGE_COUNT * len(LARGE) + len(b"hello")
