@@ -88,8 +88,8 @@ def check(trace: Trace, options: Options) -> Results:
         total_ns = intervals.duration_ns(loading)
         yield RuledOut(
             message=f"{trace.dialect.device} {device.device} is idle for {duration(total_ns)} in "
-            "total while kernels' code is loaded at their first use. That happens once: record "
-            "after the warm-up.",
+            "total while kernels' code is loaded, and libraries prepare, at their first use. That "
+            "happens once: record after the warm-up.",
             evidence=(
                 facts.duration("Loading code, device idle, in total", total_ns),
                 facts.count("Calls in total", len(loading)),
@@ -214,7 +214,8 @@ RULE = Rule(
     "longest stall is unknown.",
     silent=(
         "Data loading, the allocator and waits for the device are reported by other rules.",
-        "Loading a kernel's code at its first use happens once: it is ruled out.",
+        "Loading a kernel's code and preparing its library happen once, at the first use: they "
+        "are ruled out.",
         "Time that a more specific rule claims, such as numpy-in-step, is counted under that rule.",
         "Gaps of less than 1 ms are dispatch: launch-bound reports them.",
         "Without steps, the time before the device's first work is no stall.",
