@@ -26,6 +26,8 @@ from stepscope.rules.shared.step_savings import unrecorded_reference_ns
 LEAST_CONFIRMED = 0.4
 """Fraction of the sampled time that the trace must confirm: what it shows as training may be
 operators of a model that is no `nn.Module`."""
+SURE_SHARE = 0.10
+"""Lower end of a spot's confidence interval from which it is a cause, and no chance."""
 TINY = 1e-9
 LOOP_OPERATORS = 50
 """Operators per step from which they are many short ones; fewer, longer ones do real work."""
@@ -48,6 +50,11 @@ class SampledWork:
     is_python: bool
     """Whether it is Python or many short operators, not a few long operators."""
     claims: tuple[Claim, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is Python, or many short operators, with enough samples."""
+        return self.is_python and self.low >= SURE_SHARE
 
 
 @computed
