@@ -60,9 +60,11 @@ class SampledWork:
 @computed
 def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     """Return the spots that the trace confirms, the longest first."""
+    spots = enough(hot_spots(trace))
+    if not spots:
+        return ()
     work = other_work(trace)
     whole, python = (_fraction(trace, times) for times in (work.times, work.python))
-    spots = enough(hot_spots(trace))
     outside = [spot for spot in spots if spot.phase != FORWARD]
     in_forward = [spot for spot in spots if spot.phase == FORWARD]
     times, has_device = work.times, bool(len(trace.device_events))
