@@ -129,5 +129,6 @@ def test_a_cache_that_a_projection_reads_is_no_feature() -> None:
 
 
 def test_damaged_shapes_count_not() -> None:
-    damaged = [("aten::cat", dims, 1) for dims in ([], [5], [[5, [2]], []], [[[], []], []])]
+    shapes: list[list[Any]] = [[], [5], [[5, [2]], []], [[[], []], []]]
+    damaged = [("aten::cat", dims, 1) for dims in shapes]
     assert not grown(*damaged).tensor_count
