@@ -257,6 +257,17 @@ def test_outcomes_are_ordered_causes_first() -> None:
     ]
 
 
+@pytest.mark.parametrize(("part", "first"), [(0.51, "specific"), (0.49, "launch-bound")])
+def test_a_general_cause_follows_one_that_saves_half_as_much(part: float, first: str) -> None:
+    span = STEP_US * 1000
+    chosen = [
+        rule("launch-bound", claiming((0, span), severity="warning")),
+        rule("specific", claiming((span, span + round(part * span)), severity="warning")),
+    ]
+    report = advise(Run(name="run", workers=(TRACE,)), chosen)
+    assert report.outcomes[0].rule == first
+
+
 def test_every_worker_has_its_outcomes_and_its_report() -> None:
     first, second = (dataclasses.replace(TRACE, worker=name) for name in ("rank0", "rank1"))
     report = advise(Run(name="run", workers=(first, second)), [rule("a", claiming((0, 9)))])

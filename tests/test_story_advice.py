@@ -2,7 +2,7 @@
 
 import pytest
 
-from score.answers import report, serious, statuses
+from score.answers import first_cause, report, serious, statuses
 from stepscope.base.findings import Outcome
 
 
@@ -63,3 +63,38 @@ def test_on_a_cpu_a_larger_batch_is_said_to_save_for_the_same_number_of_samples(
     assert "The batch is 8 (first dimension of aten::conv2d)" in outcome.message
     assert outcome.claim is not None
     assert "a step takes longer, a sample less" in outcome.claim.method
+
+
+def test_a_cache_that_grows_is_the_first_cause_and_start_up_is_none() -> None:
+    first = first_cause(report("batch_generate_cuda/faulty"))
+    assert first is not None
+    assert first.rule == "growing-concatenation"
+    assert "24 tensors" in first.message
+    assert serious(report("batch_generate_cuda/healthy")) == []
+    assert statuses("batch_generate_cuda/healthy", "gpu-idle-gap") == {"rejected"}
+    [start] = [
+        merged.outcome
+        for merged in report("batch_generate_cuda/healthy").merged
+        if merged.outcome.rule == "warmup-in-window"
+    ]
+    assert "Code was loaded at its first use for 303 ms" in start.message
+
+
+def test_pooling_on_the_host_is_named_by_its_lines() -> None:
+    causes = serious(report("embed_corpus_cuda/faulty"))
+    lines = {outcome.rule: [line.line for line in outcome.locations] for outcome in causes}
+    assert lines["hot-path"] == [85, 87]
+    assert lines["blocking-d2h-copy"] == [85]
+    assert "gpu-idle-gap" not in lines
+
+
+@pytest.mark.parametrize(
+    ("run", "rule"),
+    [
+        ("optimizer_cuda/one_by_one", "optimizer-single-tensor"),
+        ("metrics_cuda/item_each_step", "python-loop-indexing"),
+    ],
+)
+def test_the_cause_of_most_launches_precedes_launching(run: str, rule: str) -> None:
+    first, second = serious(report(run))[:2]
+    assert (first.rule, second.rule) == (rule, "launch-bound")

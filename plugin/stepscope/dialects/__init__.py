@@ -88,7 +88,7 @@ LAUNCH_NAME = re.compile(
 )
 GRAPH_LAUNCH_NAME = re.compile(r"GraphLaunch|^urCommandBufferEnqueue|aclmdlRIExecute")
 FIRST_USE_NAME = re.compile(
-    r"(?:Module|Library|Kernel)(?:Load|GetFunction)|StreamCreate|FuncGetAttr"
+    r"(?:Module|Library|Kernel)(?:Load|GetFunction)|StreamCreate|Func[GS]etAttr"
 )
 """Calls that load code or create objects for later calls."""
 GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture|aclmdlRICaptureBegin")

@@ -308,6 +308,9 @@ class Rule(Generic[OptionsT]):
     """Ids of more specific rules of the same stage, whose claims come first."""
     is_symptom: bool = False
     """Whether the rule names no cause: it is listed after all causes, and sure of no saving."""
+    is_general: bool = False
+    """Whether its cause is one of any loop with short kernels: findings of the same severity that
+    name more, and save half as much or more, come before it."""
     reports_missing_data: bool = False
     """Whether its findings list data missing from the run: they also stand above the others."""
     rests_on: Parts = PARTS

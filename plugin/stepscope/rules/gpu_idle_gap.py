@@ -19,6 +19,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, RuledOut, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
+from stepscope.rules.shared.sampled_work import sampled_work
 
 CODE = """\
 # prepare the next batch while the device computes this one
@@ -81,20 +82,28 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.reliable_timeline(trace)
     late = late_times(trace, device)
     loading = intervals.intersection(late, first_use_times(trace))
-    stalls = long_gaps(trace, device, intervals.difference(late, loading), options.least_ns)
+    unnamed = intervals.difference(late, intervals.merged(loading, _sampled_times(trace)))
+    stalls = long_gaps(trace, device, unnamed, options.least_ns)
     if _are_enough(trace, stalls, options):
         yield _finding(trace, device, stalls, options)
     if _are_enough(trace, long_gaps(trace, device, loading, options.least_ns), options):
         total_ns = intervals.duration_ns(loading)
         yield RuledOut(
             message=f"{trace.dialect.device} {device.device} is idle for {duration(total_ns)} in "
-            "total while kernels' code is loaded at their first use. That happens once: record "
-            "after the warm-up.",
+            "total while kernels' code is loaded, and libraries prepare, at their first use. That "
+            "happens once: record after the warm-up.",
             evidence=(
                 facts.duration("Loading code, device idle, in total", total_ns),
                 facts.count("Calls in total", len(loading)),
             ),
         )
+
+
+def _sampled_times(trace: Trace) -> Intervals:
+    """Return the times in which samples name the lines at work, which hot-path reports."""
+    sure = (work for work in sampled_work(trace) if work.is_sure)
+    claims = (claim.intervals for work in sure for claim in work.claims)
+    return intervals.merged(intervals.EMPTY, *claims)
 
 
 def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Options) -> Finding:
@@ -214,8 +223,10 @@ RULE = Rule(
     "longest stall is unknown.",
     silent=(
         "Data loading, the allocator and waits for the device are reported by other rules.",
-        "Loading a kernel's code at its first use happens once: it is ruled out.",
+        "Loading a kernel's code and preparing its library happen once, at the first use: they "
+        "are ruled out.",
         "Time that a more specific rule claims, such as numpy-in-step, is counted under that rule.",
+        "Time in which samples of unrecorded steps name the lines at work is hot-path's.",
         "Gaps of less than 1 ms are dispatch: launch-bound reports them.",
         "Without steps, the time before the device's first work is no stall.",
         "On the CPU alone nothing is idle: numpy-in-step reports time without operators.",

@@ -27,7 +27,7 @@ from stepscope.base.formatting import capitalized, duration, share
 from stepscope.model import intervals
 from stepscope.rules import Claim, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, phrases
-from stepscope.rules.shared.sampled_work import SampledWork, sampled_work
+from stepscope.rules.shared.sampled_work import SURE_SHARE, SampledWork, sampled_work
 from stepscope.rules.shared.step_phases import (
     is_in_most_steps,
     is_validation,
@@ -65,7 +65,7 @@ class Options(Thresholds):
         0.05, "Time in one phase from which it is named.", origin="ours: a warning's fraction"
     )
     sure_share: float = option(
-        0.10,
+        SURE_SHARE,
         "Lower end of the samples' confidence interval from which the work is a warning.",
         origin="ours: from 0.05 on, 3 of 60 healthy scripts in sample_logs/record/zoo had one for "
         "a few samples on lines that they need",
@@ -152,7 +152,8 @@ def _sampled_message(work: SampledWork, step_ns: float) -> str:
 
 
 def _sampled_fix(trace: Trace, work: SampledWork) -> Fix:
-    general = RULE.fix if is_training(trace) else IN_INFERENCE
+    in_inference = ON_DEVICE if len(trace.device_events) else IN_INFERENCE
+    general = RULE.fix if is_training(trace) else in_inference
     fix = FIXES.get(work.spot.phase, general)
     summary = f"{fix.summary} It is in {work.spot.lines[0]}."
     return replace(fix, summary=summary, verify=VERIFY)
@@ -308,6 +309,12 @@ IN_INFERENCE = Fix(
     "operators on whole batches.",
     "model = load_model()    # at start, not in each call",
     verify=VERIFY,
+)
+ON_DEVICE = replace(
+    IN_INFERENCE,
+    summary="Prepare once, before the first call, what does not change, and compute the rest on "
+    "the device, with operators on whole batches.",
+    code="result = hidden.mean(1).cpu()    # not hidden.cpu().numpy().mean(1)",
 )
 
 

@@ -210,6 +210,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority="launches",
+    is_general=True,
     after=("gpu-idle-gap",),
     links=(
         "generated/torch.compile.html",

@@ -7,6 +7,7 @@ import numpy as np
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import complete_steps, window
+from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import duration, share
@@ -19,7 +20,7 @@ WHO_TELLS = {
     "alloc": "allocator-calls-in-loop",
     "post-sync": "item-sync, blocking-d2h-copy, explicit-device-sync",
     "dispatch": "launch-bound",
-    "host-stall": "gpu-idle-gap, numpy-in-step, warmup-in-window",
+    "host-stall": "gpu-idle-gap, hot-path, numpy-in-step, warmup-in-window",
     "queued": "gpu-queue-stall",
     "no-record": "trace-integrity",
     "tail": "gpu-idle-gap",
@@ -50,11 +51,15 @@ def check(trace: Trace, options: Options) -> Results:
     requirements.reliable_timeline(trace)
     total_ns = window(trace).duration_ns
     for before, device in enumerate(devices):
-        busy = intervals.duration_ns(device.busy) / total_ns if total_ns else 1.0
+        busy_ns = intervals.duration_ns(device.busy)
+        busy = busy_ns / total_ns if total_ns else 1.0
         if busy >= options.warn_below_share:
             continue
-        yield Finding(
-            severity="critical" if busy < options.critical_below_share else "warning",
+        loading_ns = _loading_ns(trace, device)
+        without_start = busy_ns / max(1, total_ns - loading_ns)
+        is_critical = without_start < options.critical_below_share
+        finding = Finding(
+            severity="critical" if is_critical else "warning",
             message=f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
             f"{duration(total_ns)} recorded. Most of its idle time: {_worst(trace, device)}.",
             evidence=tuple(_evidence(trace, device, busy)),
@@ -62,6 +67,21 @@ def check(trace: Trace, options: Options) -> Results:
             fix=_fix(trace, device),
             subject="another device, " * before,  # not its number: ranks have one each
         )
+        if without_start < options.warn_below_share:
+            yield finding
+        else:
+            yield finding.ruled_out(
+                f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
+                f"{duration(total_ns)} recorded; without the {duration(loading_ns)} in which code "
+                f"is loaded at its first use, {share(without_start)}.",
+                facts.duration("Loading code, device idle, in total", loading_ns),
+            )
+
+
+def _loading_ns(trace: Trace, device: DeviceActivity) -> int:
+    """Return how long code is loaded at its first use while the device is idle."""
+    gaps = idle_ledger(trace)[device.device].gaps
+    return intervals.duration_ns(intervals.intersection(gaps, first_use_times(trace)))
 
 
 def _idle(trace: Trace, device: DeviceActivity) -> list[tuple[str, int]]:
@@ -134,6 +154,7 @@ RULE = Rule(
     silent=(
         "A device with less than 1 % of all kernels only has a context.",
         "While graphs are captured, launches are recorded and not run.",
+        "Loading code at its first use happens once: without it the device may be busy enough.",
     ),
     saving="None is claimed: the rules for its causes claim the idle time, so that nothing is "
     "counted twice.",

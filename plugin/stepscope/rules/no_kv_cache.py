@@ -87,7 +87,8 @@ RULE = Rule(
         "Keep keys and values of earlier positions.",
         "output = model(token, past_key_values=cache, use_cache=True)    # of transformers\n"
         "cache = output.past_key_values\n"
-        "keys = torch.cat([cache_keys, new_keys], dim=2)    # in a layer of yours; values alike",
+        "cache_keys[:, :, position] = new_keys    # in a layer of yours; values alike\n"
+        "keys = cache_keys[:, :, : position + 1]",
         verify="In the next trace each call after the first takes one position.",
         caveats=("The cache takes memory: two tensors per layer for each position.",),
     ),

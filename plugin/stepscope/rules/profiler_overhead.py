@@ -112,7 +112,8 @@ RULE = Rule(
     "with `least_python_calls` for each operator where the device waits for the host for "
     "`least_late_share`.",
     silent=(
-        "Loading kernels at their first use is filed as overhead too, and is the program's own.",
+        "Loading and compiling kernels at their first use, and waiting for room in the queue of "
+        "launches, are filed as overhead too, and are the program's own.",
         "Stacks cost nothing where the device is the limit.",
     ),
     saving="None: it concerns the trace, not the program.",

@@ -112,13 +112,20 @@ def _claim(trace: Trace, loops: IndexingLoops, exposed: Intervals) -> Claim:
         parts = backward_times(trace, _operators_in(trace, repeated, PART.__contains__))
         retained = intervals.difference(_computing(trace, backward), parts)
         computing = intervals.merged(computing, retained)
+    scope = (
+        "From each loop's second iteration to its last operator"
+        f"{', and its backward pass' if len(backward) else ''}"
+    )
     return Claim(
         times,
         LOOP_OF_SLICES,
-        "From each loop's second iteration to its last operator"
-        f"{', and its backward pass' if len(backward) else ''}, where no device works; at least "
-        f"three quarters of it, without what operators take beyond {CALL_NS // 1000} µs on a CPU.",
+        f"{scope}: at most what a replayed step gains without its calls; at least three quarters "
+        "of the time in which no device works."
+        if on_device
+        else f"{scope}; at least three quarters of it, without what operators take beyond "
+        f"{CALL_NS // 1000} µs.",
         low_intervals=intervals.difference(times, computing),
+        calls=_operators_in(trace, repeated, lambda _: True) if on_device else None,
     )
 
 
@@ -247,7 +254,8 @@ RULE = Rule(
     saving="The time from a loop's second iteration to its last operator, and of the backward "
     "pass of these operators, in which no device works; at least three quarters of it, since the "
     "one operator takes time as well. On a CPU the least saving omits what operators take beyond "
-    "5 µs, in which they compute. Recording costs up to 45 % of such a loop: without the profiler "
+    "5 µs, in which they compute; on a device the most is what a replayed step gains without the "
+    "loop's calls. Recording costs up to 45 % of such a loop: without the profiler "
     "the saving is smaller.",
     fix=Fix(
         "Do with one operator what the loop does element by element.",

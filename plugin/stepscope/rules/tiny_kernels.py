@@ -153,6 +153,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority="launches",
+    is_general=True,
     after=("launch-bound", "tiny-batch-size"),
     links=(
         "generated/torch.compile.html",

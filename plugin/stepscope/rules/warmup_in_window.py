@@ -10,6 +10,7 @@ from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.analyses.settings.whole_run import whole_run
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.findings import Evidence
 from stepscope.base.formatting import duration, share, significant
@@ -18,6 +19,12 @@ from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, opti
 from stepscope.rules.shared import facts
 
 LEAST_STEPS = 3
+LONGER = Fix(
+    "Record for longer, so that the start is a small part of the recorded time.",
+    "stepscope record --seconds 20 -- python script.py",
+    language="shell",
+    verify="Loading code takes less than 1 % of the recorded time.",
+)
 
 
 class Options(Thresholds):
@@ -57,6 +64,8 @@ def check(trace: Trace, options: Options) -> Results:
 
 def _fix(trace: Trace) -> Fix | None:
     """Return the recorded schedule with a longer warm-up; None: the rule's own."""
+    if whole_run(trace) is not None:
+        return LONGER
     now = recorded_settings(trace).profiler.schedule
     if now.warmup is None or now.active is None:
         return None
@@ -113,11 +122,14 @@ RULE = Rule(
     why="The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
     "that include them do not represent the thousands of steps that follow.",
     detects="The first step's duration over the median of the others (three steps or more), and "
-    "calls of 1 ms or more that load code at its first use while the device does nothing. It "
+    "stretches of 1 ms or more that load code at its first use while the device does nothing: in a "
+    "launch, in an operator before the first launch of a kernel, or in a call that loads. It "
     "reports from `least_ratio` or `least_loading_share` on.",
     silent=(
         "A launch that lasts long because the queue is full is no start: the device works "
         "meanwhile.",
+        "An operator that takes as long before later launches of the same kernel does work of its "
+        "own.",
     ),
     saving="None: it concerns the trace, not the program.",
     fix=Fix(

@@ -21,8 +21,16 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
-MODULE_LOADING = "Lazy Function Loading"
-"""CUPTI reports kernel loading as its overhead, though the program needs it."""
+OF_THE_PROGRAM = frozenset(
+    {
+        "Lazy Function Loading",
+        "Runtime Triggered Module Loading",
+        "Driver Compiler",
+        "Command Buffer Full",
+    }
+)
+"""CUPTI reports these as overhead, though the program needs them: loading and compiling kernels,
+and waiting for room in the queue of launches."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,13 +67,13 @@ def profiler_cost(trace: Trace) -> ProfilerCost:
 
 
 def _overheads(trace: Trace, rows: Ints) -> dict[str, Intervals]:
-    """Return the times of each kind of overhead, without kernel loading."""
+    """Return the times of each kind of overhead, without the program's own."""
     timing = trace.source.timing(rows)
     start, end, names = timing["start_ns"], timing["end_ns"], timing["name"]
     return {
         str(name): intervals.union(start[names.codes == code], end[names.codes == code])
         for code, name in enumerate(names.categories)
-        if str(name) != MODULE_LOADING
+        if str(name) not in OF_THE_PROGRAM
     }
 
 

@@ -133,6 +133,20 @@ def lines_in(trace: Trace, phase: str) -> tuple[SampledLine, ...]:
     return tuple(line for line in lines if line.count >= LEAST_SAMPLES)
 
 
+def only_line_for(trace: Trace, share: float) -> str:
+    """Return the user's line at which the host is for a fraction of the step, by samples.
+
+    That is the only line whose confidence interval reaches so high; "" where several may be it.
+    """
+    samples = host_samples(trace)
+    if samples is None:
+        return ""
+    keys = {stack: (user_line(stack), "") for stack in samples.stacks}
+    lines = (line for line in _lines(samples, keys) if line.count >= LEAST_SAMPLES)
+    reaching = [line for line in lines if line.interval[1] >= share]
+    return reaching[0].frame if len(reaching) == 1 and reaching[0].is_direct else ""
+
+
 def _may_be_host_code(line: SampledLine) -> bool:
     return line.phase not in NAMED_BY_TORCH or (line.phase == FORWARD and line.is_direct)
 

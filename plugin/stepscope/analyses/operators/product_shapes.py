@@ -94,6 +94,13 @@ def shape(dims: str, index: int) -> tuple[int, ...]:
     return tuple(sizes) if all(type(size) is int and 0 <= size < MOST for size in sizes) else ()
 
 
+def list_of_shapes(dims: str, index: int) -> list[Shape]:
+    """Return the shapes of an input that is a list of tensors."""
+    values = _at(dims, index)
+    text = json.dumps(values) if isinstance(values, list) else "[]"
+    return [shape(text, at) for at in range(len(values) if isinstance(values, list) else 0)]
+
+
 def _at(text: str, index: int) -> Any:  # noqa: ANN401 (whatever is written)
     try:
         values = json.loads(text)

@@ -26,6 +26,8 @@ from stepscope.rules.shared.step_savings import unrecorded_reference_ns
 LEAST_CONFIRMED = 0.4
 """Fraction of the sampled time that the trace must confirm: what it shows as training may be
 operators of a model that is no `nn.Module`."""
+SURE_SHARE = 0.10
+"""Lower end of a spot's confidence interval from which it is a cause, and no chance."""
 TINY = 1e-9
 LOOP_OPERATORS = 50
 """Operators per step from which they are many short ones; fewer, longer ones do real work."""
@@ -49,13 +51,20 @@ class SampledWork:
     """Whether it is Python or many short operators, not a few long operators."""
     claims: tuple[Claim, ...]
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is Python, or many short operators, with enough samples."""
+        return self.is_python and self.low >= SURE_SHARE
+
 
 @computed
 def sampled_work(trace: Trace) -> tuple[SampledWork, ...]:
     """Return the spots that the trace confirms, the longest first."""
+    spots = enough(hot_spots(trace))
+    if not spots:
+        return ()
     work = other_work(trace)
     whole, python = (_fraction(trace, times) for times in (work.times, work.python))
-    spots = enough(hot_spots(trace))
     outside = [spot for spot in spots if spot.phase != FORWARD]
     in_forward = [spot for spot in spots if spot.phase == FORWARD]
     times, has_device = work.times, bool(len(trace.device_events))
