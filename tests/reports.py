@@ -50,6 +50,7 @@ FOUND = Outcome(
         net_share=0.339,
         method="All of it.",
         steps="5-10",
+        step_ranges=((5, 10),),
     ),
     message="6 batches were loaded in the training process.",
     why="Loading and training take turns.",
