@@ -49,7 +49,7 @@ def _colliding() -> np.ndarray:
 def _coding_s(words: np.ndarray) -> float:
     """Return the processor's seconds to give these texts codes."""
     texts = [pair.tobytes() for pair in words]
-    scanner = compiled_reader._scanner.Scanner()  # noqa: SLF001
+    scanner = compiled_reader._scanner.Scanner()  # type: ignore[attr-defined] # noqa: SLF001
     began = process_time()
     codes = [scanner.string_code(text) for text in texts]
     took = process_time() - began
