@@ -193,7 +193,7 @@ def test_calls_after_each_end_of_a_deep_stack_climb_it_once(
     at = np.repeat(np.arange(4 * depth - 5, 3 * depth, -300), 50)[::-1].copy()
     inner = np.zeros(len(at), dtype=np.int64), at, at
     expected = np.minimum(4 * depth - at - 1, depth - 1)
-    monkeypatch.setattr(call_tree.np, "append", counted)
+    monkeypatch.setattr(np, "append", counted)
     _Counted.looked = 0
     innermost = call_tree.enclosing(outer, inner)
     assert innermost.tolist() == expected.tolist()
