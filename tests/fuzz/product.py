@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 from flask.testing import FlaskClient
 
-from fuzz import documents
+from fuzz import documents, worst
 from same_columns import differences
 from stepscope import ingest
 from stepscope.advice import advise, file_health
@@ -51,6 +51,7 @@ MOST_S = 1.5
 """Of the processor, for one part: one table, one response, the advice."""
 MOST_S_PER_MB = 4.0
 HANGING_S = 60
+WORST_COUNT = 1_500
 FORMS = ("text", "brief", "github", "html", "json", "markdown", "sarif")
 SKIPPED = ("/runs/{run}/share", "/openapi.json", "/schema")
 """The first calls most other endpoints; the others do not depend on a trace."""
@@ -279,11 +280,40 @@ def checked(name: str, data: bytes) -> Checks:
         checks.run("readers", lambda: _both_readers(path))
         trace = checks.run("read", lambda: _trace(path))
         if trace is not None:
-            _advised(checks, trace)
-            _exported(checks, trace, folder)
-            _compared(checks, trace)
+            _analysed(checks, trace, folder)
         _served(checks, Path(folder, "log"))
     return checks
+
+
+def _inputs(first: int, count: int) -> Iterator[int | str]:
+    """Yield the seeds; from the first seed on, also the names of the worst documents."""
+    yield from range(first, first + count)
+    yield from worst.CHANGES if count > 1 else ()
+
+
+def _input(seed: int | str) -> tuple[str, bytes]:
+    if isinstance(seed, int):
+        return documents.document(seed)
+    return "worker0.1.pt.trace.json", json.dumps(worst.document(seed, WORST_COUNT)).encode()
+
+
+def analysed(name: str, data: bytes) -> Checks:
+    """Run the advice, its forms, the tables and a comparison on one file; no responses."""
+    checks = Checks(size_bytes=len(data))
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder, name)
+        path.write_bytes(data)
+        trace = checks.run("read", lambda: _trace(path))
+        if trace is not None:
+            _analysed(checks, trace, folder)
+    return checks
+
+
+def _analysed(checks: Checks, trace: Trace, folder: str) -> None:
+    _advised(checks, trace)
+    _exported(checks, trace, folder)
+    _compared(checks, trace)
 
 
 def main() -> int:
@@ -297,8 +327,8 @@ def main() -> int:
     _undamaged()
     checked(*documents.document(0))  # imports everything
     failed_count, slowest = 0, (0.0, "")
-    for seed in range(asked.seed, asked.seed + asked.count):
-        name, data = documents.document(seed)
+    for seed in _inputs(asked.seed, asked.count):
+        name, data = _input(seed)
         checks = checked(name, data)
         slowest = max(slowest, checks.slowest)
         failed_count += bool(checks.failures)
