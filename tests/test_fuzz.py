@@ -1,5 +1,6 @@
 """`make fuzz` in small: the scanner under sanitizers, and the whole product on changed traces."""
 
+import gzip
 import json
 import os
 import shutil
@@ -43,6 +44,13 @@ def test_the_worst_documents_cost_little(name: str) -> None:
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_changed_traces_have_all_their_answers(seed: int) -> None:
     assert product.checked(*documents.document(seed)).failures == []
+
+
+@pytest.mark.frames
+def test_a_trace_with_findings_may_number_its_steps_below_zero() -> None:
+    [path] = (ROOT / "sample_logs" / "synthetic_dataloader" / "fault").glob("*.json.gz")
+    text = gzip.decompress(path.read_bytes()).replace(b"ProfilerStep#", b"ProfilerStep#-")
+    assert product.analysed("worker0.1.pt.trace.json", text).failures == []
 
 
 def test_a_seed_makes_the_same_document_again() -> None:

@@ -14,8 +14,8 @@ Mutation = Callable[[random.Random, Document], None]
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FILE_BYTES = 400_000
-EVENTS = 600
-"""Of a document before its changes."""
+SIZES = (150, 600, 600, 3_000)
+"""Events of a document before its changes."""
 FIELDS = ("ph", "cat", "name", "pid", "tid", "id", "ts", "dur", "args", "s", "bp")
 EDGES = tuple(
     sign * (2**power + more)
@@ -85,7 +85,7 @@ def _source(path: Path) -> Document:
     return document
 
 
-def excerpt(rng: random.Random, most: int = EVENTS) -> Document:
+def excerpt(rng: random.Random, most: int) -> Document:
     """Return a trace's header and its events of some time."""
     whole = _source(rng.choice(sources()))
     events = whole["traceEvents"]
@@ -281,7 +281,7 @@ DAMAGED = 0.1
 def document(seed: int) -> tuple[str, bytes]:
     """Return the name and the bytes of a changed document; the same for a seed."""
     rng = random.Random(seed)  # noqa: S311 (to be repeated)
-    made = excerpt(rng)
+    made = excerpt(rng, rng.choice(SIZES))
     for _ in range(rng.choice((1, 1, 2, 3, 6))):
         rng.choice(MUTATIONS)(rng, made)
     data = json.dumps(made).encode()

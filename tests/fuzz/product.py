@@ -47,9 +47,9 @@ from stepscope.readers.pool import InProcessReader
 from stepscope.render.table_export import Request, tabulate
 from stepscope.tables import all_tables
 
-MOST_S = 1.5
+MOST_S = 1.0
 """Of the processor, for one part: one table, one response, the advice."""
-MOST_S_PER_MB = 4.0
+MOST_S_PER_MB = 1.0
 HANGING_S = 60
 WORST_COUNT = 1_500
 FORMS = ("text", "brief", "github", "html", "json", "markdown", "sarif")
