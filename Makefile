@@ -93,10 +93,13 @@ scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and rewrite docs/scalin
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.scale $(SCALE)
 
 FUZZ    ?= 2000000
+FUZZED_TRACES ?= 1000
+FUZZ_SEED ?= 1
 
 .PHONY: fuzz
-fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000000 inputs, INPUT=a file that failed)
+fuzz: $(MADE)/dev ## feed mutated traces to the scanner under sanitizers (FUZZ=inputs, INPUT=a file that failed) and to the whole product (FUZZED_TRACES, FUZZ_SEED)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
+	$(if $(INPUT),,PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz.product --count $(FUZZED_TRACES) --seed $(FUZZ_SEED))
 
 .PHONY: score
 score: $(MADE)/dev $(MADE)/peers ## compare the advice, and that of other programs, with the known causes: docs/accuracy.md

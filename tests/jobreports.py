@@ -44,6 +44,7 @@ def found(
         net_share=high_ms * MS / STEP_NS,
         method="",
         steps="0-9",
+        step_ranges=((0, 9),),
     )
     outcome = msgspec.structs.replace(
         FOUND, rule=rule, trace=f"t{number}", worker=f"w{number}", claim=claim, category="host"

@@ -50,6 +50,7 @@ FOUND = Outcome(
         net_share=0.339,
         method="All of it.",
         steps="5-10",
+        step_ranges=((5, 10),),
     ),
     message="6 batches were loaded in the training process.",
     why="Loading and training take turns.",
@@ -242,7 +243,9 @@ def on_rank(rank: int) -> WorkerReport:
 
 def _found_on(rank: int) -> Outcome:
     low_ns, high_ns = 10_000_000 + rank, (50 + rank) * 1_000_000
-    claim = ClaimReport(low_ns, high_ns, 0.3, low_ns, high_ns, 0.3, "", "5")
+    claim = ClaimReport(
+        *(low_ns, high_ns, 0.3, low_ns, high_ns, 0.3, "", "5"), step_ranges=((5, 5),)
+    )
     return msgspec.structs.replace(FOUND, trace=f"id{rank}", claim=claim)
 
 

@@ -166,3 +166,35 @@ def test_calls_are_ordered_as_a_sort_by_all_three_orders_them(calls: Calls) -> N
     thread, start, duration = _columns(calls)
     order = call_tree.ordered(thread.astype(np.int8), start, start + duration)
     assert order.tolist() == _order(calls)
+
+
+class _Counted(np.ndarray):
+    """Counts how often an element is looked at, one by one."""
+
+    looked = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int | np.integer):
+            _Counted.looked += 1
+        return super().__getitem__(key)
+
+
+def test_calls_after_each_end_of_a_deep_stack_climb_it_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    depth = 3_000
+    append = np.append
+
+    def counted(array: Any, values: Any) -> Any:
+        return append(array, values).view(_Counted)
+
+    start = np.arange(depth)
+    outer = np.zeros(depth, dtype=np.int64), start, 4 * depth - start
+    at = np.repeat(np.arange(4 * depth - 5, 3 * depth, -300), 50)[::-1].copy()
+    inner = np.zeros(len(at), dtype=np.int64), at, at
+    expected = np.minimum(4 * depth - at - 1, depth - 1)
+    monkeypatch.setattr(np, "append", counted)
+    _Counted.looked = 0
+    innermost = call_tree.enclosing(outer, inner)
+    assert innermost.tolist() == expected.tolist()
+    assert 0 < _Counted.looked < 3 * (depth + len(at))

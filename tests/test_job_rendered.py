@@ -142,7 +142,7 @@ def test_of_a_single_recording_steps_are_told_where_it_is_not_all_of_them() -> N
     outcome = found(0, 1, 2)
     assert outcome.claim is not None
     some = msgspec.structs.replace(
-        outcome, claim=msgspec.structs.replace(outcome.claim, steps="3, 7")
+        outcome, claim=msgspec.structs.replace(outcome.claim, step_ranges=((3, 3), (7, 7)))
     )
     assert "In steps 3 and 7 of 10." in flat(text.render(Report((job(some, workers=(rank(0),)),))))
     assert "every step" not in text.render(Report((job(outcome, workers=(rank(0),)),)))

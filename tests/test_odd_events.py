@@ -5,15 +5,20 @@ import warnings
 from typing import Any
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pytest
 
 from loading import columns_of
-from stepscope.advice import advise
+from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.memory_peak import memory_peak
+from stepscope.analyses.health import health
 from stepscope.api.endpoints.grouped_tables import kernels_table, operators_table
 from stepscope.api.endpoints.overview import overview
+from stepscope.model.frames.device_events import MOST_DEVICES
+from stepscope.model.frames.name_masks import codes_and_names
 from stepscope.model.trace import Run, Trace, trace_from_columns
+from stepscope.rules import all_rules
 
 pytestmark = pytest.mark.frames
 
@@ -143,6 +148,34 @@ def test_an_event_without_a_name_is_neither_collective_nor_hidden() -> None:
     assert list(trace.device_events["is_collective"]) == [False, False, True]
     names = [None if pd.isna(name) else name for name in trace.host_calls["name"]]
     assert names == ["ProfilerStep#1", "aten::mm", None]
+
+
+def test_more_devices_than_a_trace_can_have_are_one_unknown_device() -> None:
+    rows = [kernel(100 + 20 * number, -1, device=number % 500, stream=7) for number in range(600)]
+    trace = trace_with(*rows)
+    devices = trace.device_events["device"].to_numpy()
+    assert len(np.unique(devices)) == MOST_DEVICES + 1
+    assert set(devices[devices >= 0]) <= set(range(100))  # of two events each
+    [item] = [each for each in health(trace) if each.kind == "too-many-devices"]
+    assert (item.count, item.of_count, item.effect) == (600 + 1 - 2 * 64 - 1, 601, "low")
+
+
+def test_operators_without_a_name_are_one_group_of_a_table() -> None:
+    calls = [
+        event(None, "cpu_op", start, 400, **{"Sequence number": start, "Fwd thread id": 0})
+        for start in range(2_000, 40_000, 1_000)
+    ]
+    outcomes = rule_outcomes(trace_with(*calls), all_rules())
+    [outcome] = [each for each in outcomes if each.rule == "inference-mode-off"]
+    assert outcome.status == "found", outcome.reason
+    assert [row.cells[:2] for row in outcome.tables[0].rows] == [("?", len(calls))]
+
+
+def test_codes_of_missing_names_are_counted() -> None:
+    names = pd.Series(["a", None, "b", None]).astype("category")
+    codes, texts = codes_and_names(names, np.array([1, 2, 3]))
+    assert [texts[code] for code in codes] == ["?", "b", "?"]
+    assert np.bincount(codes).tolist() == [0, 1, 2]
 
 
 def test_memory_that_no_device_has_is_not_told() -> None:

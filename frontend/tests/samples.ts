@@ -86,6 +86,7 @@ export function claim(highNs: number): NonNullable<Outcome['claim']> {
     decisive_step: 'recorded',
     holds_in: 'both',
     example_times: [],
+    step_ranges: [],
   };
 }
 

@@ -1,1 +1,1 @@
-"""Mutated traces through the compiled scanner under AddressSanitizer: `make fuzz`."""
+"""Mutated traces through the compiled scanner under AddressSanitizer, and the whole product."""

@@ -606,6 +606,7 @@ export interface ClaimReport {
   decisive_step: 'recorded' | 'unrecorded';
   holds_in: 'both' | 'neither' | 'recorded' | 'unrecorded';
   example_times: ClaimedTime[]; // Claimed times at the finding's first event.
+  step_ranges: ([number, number])[]; // First and last number of each range of `steps`.
 }
 
 /** A stretch of claimed time, from the trace's first event. */

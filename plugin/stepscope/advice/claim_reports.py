@@ -8,7 +8,7 @@ from stepscope.advice.example_times import example_times
 from stepscope.advice.rule_finding import RuleFinding
 from stepscope.analyses.core.window import Window, complete_steps, window
 from stepscope.base.findings import ClaimReport
-from stepscope.base.formatting import duration, number_ranges
+from stepscope.base.formatting import RANGES_SHOWN, Ranges, duration, ranges_of, shown_ranges
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -121,6 +121,7 @@ def claim_report(
         lost = duration(span.per_step(lost_ns))
         methods.append(f"{lost} of it is counted under {', '.join(takers)}.")
     methods += _after_fixes(trace, savings, earlier)
+    steps = _steps(trace, times)
     if reason := unchanged(trace).reason:
         methods.append(f"Not simulated, and therefore at most this sum of times: {reason}.")
     return ClaimReport(
@@ -131,7 +132,7 @@ def claim_report(
         net_high_ns=recorded.net_high_ns,
         net_share=savings.net_shares.recorded,
         method=" ".join(methods),
-        steps=_steps(trace, times),
+        steps=shown_ranges(steps),
         counted_under=tuple(takers),
         unrecorded_low_ns=unrecorded and unrecorded.low_ns,
         unrecorded_high_ns=unrecorded and unrecorded.high_ns,
@@ -144,6 +145,7 @@ def claim_report(
         decisive_step=savings.shares.decisive_step,
         holds_in=finding.holds_in(trace),
         example_times=example_times(trace, finding),
+        step_ranges=steps if len(steps) <= RANGES_SHOWN else (),
     )
 
 
@@ -184,10 +186,10 @@ def _takers(
     return sharing or {rule: None for rule, _ in earlier}
 
 
-def _steps(trace: Trace, times: Intervals) -> str:
-    """Return the numbers of the steps that contain some of the times: `3-9, 12`."""
+def _steps(trace: Trace, times: Intervals) -> Ranges:
+    """Return the numbers of the steps that contain some of the times."""
     complete = complete_steps(trace)
     if not len(complete):
-        return ""
+        return ()
     is_covered = intervals.covered_ns(times, complete.start_ns, complete.end_ns) > 0
-    return number_ranges(complete.steps["number"].to_numpy()[is_covered].tolist())
+    return ranges_of(complete.steps["number"].to_numpy()[is_covered].tolist())

@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stepscope.base.findings import Outcome
-from stepscope.base.formatting import count, number_ranges
+from stepscope.base.formatting import RANGES_SHOWN, Ranges, count, number_ranges, shown_ranges
 from stepscope.base.report import WorkerReport
 from stepscope.rules.shared import phrases
 
 HOSTS_NAMED = 3
 NAMES_SHOWN = 3
-RANGES_SHOWN = 12
 RANKS_NAMED = 4
 """Ranges that are named where there are more than are shown."""
 CUT_OFF = "…"
 EVERY_STEP = "in every step"
 
-Ranges = tuple[tuple[int, int], ...]
-"""First and last number of each range, ordered and disjoint."""
 Process = tuple[str, int | None]
 """Worker and rank."""
 
@@ -129,24 +126,24 @@ def _in_spans(selected: set[str], spans: set[str]) -> str:
 
 def steps_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) -> StepExtent:
     """Return the steps of one rule's findings, those of each trace joined."""
-    by_trace: dict[str, set[str]] = {}
+    by_trace: dict[str, set[Ranges]] = {}
     for outcome in outcomes:
         if outcome.claim is None or outcome.trace not in workers:
             return StepExtent()
         if not outcome.claim.is_covered:
-            by_trace.setdefault(outcome.trace, set()).add(outcome.claim.steps)
-    texts = {text for of_trace in by_trace.values() for text in of_trace}
-    if not texts or any(not text or CUT_OFF in text for text in texts):
+            by_trace.setdefault(outcome.trace, set()).add(outcome.claim.step_ranges)
+    distinct = {ranges for of_trace in by_trace.values() for ranges in of_trace}
+    if not distinct or () in distinct:
         return StepExtent()
-    cache: dict[frozenset[str], Ranges] = {}
+    cache: dict[frozenset[Ranges], Ranges] = {}
     ranges = {
-        trace: cache.setdefault(frozenset(texts), joined(map(ranges_in, texts)))
-        for trace, texts in by_trace.items()
+        trace: cache.setdefault(frozenset(of_trace), joined(of_trace))
+        for trace, of_trace in by_trace.items()
     }
     is_every = all(_length(steps) == workers[trace].step.count for trace, steps in ranges.items())
     together = joined(set(ranges.values()))
     when = EVERY_STEP if is_every else _when(ranges, together, workers)
-    return StepExtent(steps=_as_text(together), when=when)
+    return StepExtent(steps=shown_ranges(together), when=when)
 
 
 def _when(
@@ -154,7 +151,7 @@ def _when(
 ) -> str:
     """Return the steps and their number, and whether traces differ in them."""
     noun = "step" if _length(together) == 1 else "steps"
-    text = f"in {noun} {_as_text(together)}"
+    text = f"in {noun} {shown_ranges(together)}"
     if text.count(", ") and CUT_OFF not in text:
         text = " and ".join(text.rsplit(", ", 1))
     counts = {workers[trace].step.count for trace in ranges}
@@ -172,12 +169,6 @@ def _of(ranges: Ranges, count: int) -> str:
     return f", {_length(ranges):,} of {count:,} recorded"
 
 
-def ranges_in(text: str) -> Ranges:
-    """Return the ranges of a text that `number_ranges` wrote."""
-    pairs = (part.partition("-") for part in text.split(", "))
-    return tuple((int(first), int(last or first)) for first, _, last in pairs)
-
-
 def joined(ranges: Iterable[Ranges]) -> Ranges:
     """Return the union of ranges."""
     union: list[tuple[int, int]] = []
@@ -191,8 +182,3 @@ def joined(ranges: Iterable[Ranges]) -> Ranges:
 
 def _length(ranges: Ranges) -> int:
     return sum(last - first + 1 for first, last in ranges)
-
-
-def _as_text(ranges: Ranges) -> str:
-    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    return ", ".join(texts[:RANGES_SHOWN]) + (f", {CUT_OFF}" if len(texts) > RANGES_SHOWN else "")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from stepscope.advice.blamed_ranks import TraceFindings, findings_by_trace, related
-from stepscope.advice.finding_extent import ranks_of, steps_of
+from stepscope.advice.finding_extent import RankExtent, StepExtent, ranks_of, steps_of
+from stepscope.advice.parts import Parts
 from stepscope.base.findings import Outcome, Status
 from stepscope.base.report import JobSaving, MergedOutcome, WorkerReport
 
@@ -24,12 +25,14 @@ class RunContext:
     """Rule to the traces that it could check."""
     savings: Mapping[str, JobSaving]
     """Rule to the job's saving by it alone."""
+    parts: Parts
 
 
 def merged_outcomes(
     outcomes: Sequence[Outcome],
     workers: Sequence[WorkerReport],
     savings: Mapping[str, JobSaving],
+    parts: Parts,
 ) -> Iterable[MergedOutcome]:
     """Return each rule's findings as one, in the order of the outcomes."""
     judged: dict[str, set[str]] = {}
@@ -45,6 +48,7 @@ def merged_outcomes(
         findings=findings_by_trace(outcomes),
         judged=judged,
         savings=savings,
+        parts=parts,
     )
     return (_merged(findings, context) for findings in by_rule.values())
 
@@ -52,9 +56,18 @@ def merged_outcomes(
 def _merged(findings: Sequence[Outcome], context: RunContext) -> MergedOutcome:
     rule = findings[0].rule
     traces = tuple(dict.fromkeys(finding.trace for finding in findings if finding.trace))
-    ranks, steps = ranks_of(traces, context.workers), steps_of(findings, context.by_trace)
-    savings = saving_per_trace(findings)
-    of_blamed = related(findings, context.by_trace, context.findings)
+    parts, savings = context.parts, saving_per_trace(findings)
+    ranks = parts.of(
+        f"The ranks of {rule}", lambda: ranks_of(traces, context.workers), RankExtent()
+    )
+    steps = parts.of(
+        f"The steps of {rule}", lambda: steps_of(findings, context.by_trace), StepExtent()
+    )
+    of_blamed = parts.of(
+        f"Related findings of {rule}",
+        lambda: related(findings, context.by_trace, context.findings),
+        None,
+    )
     return MergedOutcome(
         outcome=findings[0],
         traces=traces,
@@ -68,8 +81,8 @@ def _merged(findings: Sequence[Outcome], context: RunContext) -> MergedOutcome:
         group=ranks.group,
         steps=steps.steps,
         when=steps.when,
-        related=of_blamed.shown,
-        related_more=of_blamed.more_count,
+        related=of_blamed.shown if of_blamed is not None else (),
+        related_more=of_blamed.more_count if of_blamed is not None else 0,
         job_saving=context.savings.get(rule),
     )
 

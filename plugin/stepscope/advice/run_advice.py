@@ -7,10 +7,11 @@ import msgspec
 
 from stepscope.advice.duplicate_ranks import with_duplicates
 from stepscope.advice.job_outlook import job_outlook, with_valid_outlook
-from stepscope.advice.job_savings import JobRequest, job_savings, with_job
+from stepscope.advice.job_savings import JobRequest, Savings, job_savings, with_job
 from stepscope.advice.merging import merged_outcomes
 from stepscope.advice.outcome_order import order
 from stepscope.advice.overall_status import SERIOUS
+from stepscope.advice.parts import Parts
 from stepscope.advice.ranks import representative_traces, worker_reports
 from stepscope.advice.run_rules import ALL_READ, Unread, apply_run_rules, reduce_saving
 from stepscope.advice.settings import Changes
@@ -36,7 +37,12 @@ def run_report(
     The changes apply to outcomes of rules over the run; those of the traces have them already.
     """
     traces = tuple(traces)
-    workers = tuple(with_duplicates(worker_reports(traces)))
+    parts = Parts(f"run {name}")
+    workers = parts.of(
+        "The part of each rank in the job",
+        lambda: tuple(with_duplicates(worker_reports(traces))),
+        tuple(advice.worker for advice in traces),
+    )
     outcomes = [outcome for advice in traces for outcome in advice.outcomes]
     if traces:
         of_run, taken = apply_run_rules(name, traces, rules, unread)
@@ -47,23 +53,38 @@ def run_report(
         name=name,
         workers=workers,
         outcomes=(),
-        representatives=representative_traces(traces),
+        representatives=parts.of(
+            "The choice of representative traces", lambda: representative_traces(traces), ()
+        ),
     )
     run = with_job(run, JobRequest(gpu_count=changes.gpus, gpu_hour_price=changes.price))
     run = with_outcomes(run, outcomes)
-    return msgspec.structs.replace(run, verdict=_verdict(run))
+    verdict = parts.of("The first sentence", lambda: _verdict(run), "")
+    return _with_failures(msgspec.structs.replace(run, verdict=verdict), parts)
 
 
 def with_outcomes(run: RunReport, outcomes: Iterable[Outcome]) -> RunReport:
     """Return a run's report with other outcomes."""
     ordered = tuple(sorted(outcomes, key=order))
-    savings = job_savings(run, ordered)
-    merged = tuple(merged_outcomes(ordered, run.workers, savings.by_rule))
+    parts = Parts(f"run {run.name}")
+    unknown = Savings(job=run.job, by_rule={})
+    savings = parts.of("The saving of the job", lambda: job_savings(run, ordered), unknown)
+    merged = tuple(merged_outcomes(ordered, run.workers, savings.by_rule, parts))
     job = savings.job
     if job is not None:
-        job = msgspec.structs.replace(job, outlook=job_outlook(run, ordered, savings))
+        outlook = parts.of("The outlook", lambda: job_outlook(run, ordered, savings), None)
+        job = msgspec.structs.replace(job, outlook=outlook)
     workers = tuple(_with_valid_outlooks(run.workers, ordered))
-    return msgspec.structs.replace(run, workers=workers, outcomes=ordered, merged=merged, job=job)
+    run = msgspec.structs.replace(run, workers=workers, outcomes=ordered, merged=merged, job=job)
+    return _with_failures(run, parts)
+
+
+def _with_failures(run: RunReport, parts: Parts) -> RunReport:
+    """Return a run's report whose first trace names the parts that failed."""
+    if not run.workers:
+        return run
+    first, *others = run.workers
+    return msgspec.structs.replace(run, workers=(parts.with_failures(first), *others))
 
 
 def _with_valid_outlooks(

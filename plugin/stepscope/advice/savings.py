@@ -7,6 +7,7 @@ the net savings of a trace never sum to more than its steps; each nanosecond of 
 by one finding.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,9 @@ from stepscope.advice.claim_reports import (
 )
 from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.rule_finding import RuleFinding, net_severity
+from stepscope.base.errors import in_one_line
 from stepscope.base.findings import ClaimReport, Outcome
+from stepscope.base.urls import redacted
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -38,6 +41,8 @@ from stepscope.rules.shared.claimable_time import (
     unrecorded,
     usable_times,
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,20 +89,50 @@ def resolve_savings(trace: Trace, findings: list[RuleFinding]) -> tuple[Resolved
     resolved = []
     order = claim_order(item.rule for item in findings)
     for finding in sorted(findings, key=lambda item: order[item.rule.id]):
-        report, shares = None, NO_SHARES
-        if claims := finding.finding.claims:
-            shares, savings = estimate.next(claims)
-            report = claim_report(trace, finding, savings, _times(shares), claimed)
-            claimed += [(finding.rule.id, usable_times(trace, claim)) for claim in claims]
-        resolved.append(
-            ResolvedFinding(
-                rule=finding.rule,
-                outcome=_outcome(trace, finding, report),
-                shares=shares,
-                claims=claims,
-            )
-        )
+        try:
+            resolved.append(_resolve(trace, finding, estimate, claimed))
+        except MemoryError:
+            raise
+        except Exception as error:  # a bug in one saving must not hide the findings
+            resolved.append(_without_saving(trace, finding, error))
     return tuple(resolved)
+
+
+def _resolve(
+    trace: Trace,
+    finding: RuleFinding,
+    estimate: "_Estimate",
+    claimed: list[tuple[str, Intervals]],
+) -> ResolvedFinding:
+    """Return a finding with its saving; `claimed` are the times of each finding before it."""
+    report, shares = None, NO_SHARES
+    if claims := finding.finding.claims:
+        shares, savings = estimate.next(claims)
+        report = claim_report(trace, finding, savings, _times(shares), claimed)
+        claimed += [(finding.rule.id, usable_times(trace, claim)) for claim in claims]
+    return ResolvedFinding(
+        rule=finding.rule,
+        outcome=_outcome(trace, finding, report),
+        shares=shares,
+        claims=claims,
+    )
+
+
+def _without_saving(trace: Trace, finding: RuleFinding, error: Exception) -> ResolvedFinding:
+    """Return a finding whose saving could not be estimated."""
+    reason = in_one_line(error)
+    log.warning("the saving of %s in %s failed: %s", finding.rule.id, redacted(trace.path), reason)
+    doubt = f"its saving is left out, since stepscope failed ({reason}); please report this line"
+    outcome = outcome_of(
+        finding.rule,
+        "found",
+        trace,
+        finding.finding,
+        severity=finding.finding.severity or "info",
+        confidence="low",
+        doubts=(*doubts_of(trace, finding.rule), doubt),
+    )
+    return ResolvedFinding(rule=finding.rule, outcome=outcome, shares=NO_SHARES)
 
 
 class _Estimate:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from stepscope.advice.advised_findings import findings_by
 from stepscope.advice.outcome_order import order
 from stepscope.advice.outlook import outlook, outlook_withheld, potential_saving
 from stepscope.advice.overall_status import SERIOUS, overall_status
+from stepscope.advice.parts import Parts
 from stepscope.advice.savings import ResolvedFinding, Share
 from stepscope.advice.settings import (
     DEFAULT,
@@ -42,6 +44,7 @@ from stepscope.analyses.steps.step_breakdown import (
 from stepscope.base.findings import Outcome
 from stepscope.base.formatting import duration, duration_range, share
 from stepscope.base.report import BudgetLine, PotentialSaving, WorkerReport
+from stepscope.base.urls import redacted
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
 from stepscope.model.intervals import Intervals
@@ -148,18 +151,25 @@ def advise_trace_by(
     """Return the advice of some rules on one trace."""
     advised = findings_by(trace, rules, changes)
     findings = advised.findings
-    saving = potential_saving(trace, findings)
+    parts = Parts(redacted(trace.path) or trace.worker)
+    saving = parts.of(
+        "The saving of all findings together", lambda: potential_saving(trace, findings), None
+    )
+    withheld = partial(outlook_withheld, trace, findings)
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
-        budget=time_budget(trace, findings, saving),
+        budget=parts.of("The time budget", lambda: time_budget(trace, findings, saving), ()),
         saving=saving,
-        standing=overall_status(trace, advised.outcomes, rules),
-        verdict=advised_verdict(trace, findings),
+        standing=parts.of(
+            "The overall status", lambda: overall_status(trace, advised.outcomes, rules), None
+        ),
+        verdict=parts.of("The first sentence", lambda: advised_verdict(trace, findings), ""),
         is_training=is_training(trace),
-        outlook=outlook(trace, findings),
-        outlook_withheld=outlook_withheld(trace, findings),
+        outlook=parts.of("The outlook", lambda: outlook(trace, findings), None),
+        outlook_withheld=parts.of("The reason for no outlook", withheld, ""),
     )
-    return TraceAdvice(worker=worker, outcomes=advised.outcomes, part=rank_summary(trace))
+    part = parts.of("The comparison with other ranks", lambda: rank_summary(trace), None)
+    return TraceAdvice(worker=parts.with_failures(worker), outcomes=advised.outcomes, part=part)
 
 
 # The time budget

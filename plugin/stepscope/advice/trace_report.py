@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from stepscope.advice.duplicate_ranks import fingerprint
+from stepscope.advice.parts import Parts
 from stepscope.advice.settings import DEFAULT, selected_rules
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.producer import producer
@@ -49,7 +50,8 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
     Its health names the rules (by default of all) that rest on damaged parts.
     """
     steps = step_breakdown(trace)
-    return WorkerReport(
+    parts = Parts(urls.redacted(trace.path) or trace.worker)
+    report = WorkerReport(
         trace=trace.id,
         name=trace.worker,
         span=trace.span,
@@ -63,20 +65,21 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
             mean_ns=steps.mean_ns,
             standard_deviation_ns=steps.standard_deviation_ns,
             breakdown_ns=steps.mean_parts_ns,
-            unrecorded=_unrecorded(trace),
+            unrecorded=parts.of("The unrecorded step", lambda: _unrecorded(trace), None),
         ),
-        devices=_device_reports(trace),
-        idle_ns=idle_per_step(trace),
+        devices=parts.of("Device metrics", lambda: _device_reports(trace), ()),
+        idle_ns=parts.of("The causes of idle time", lambda: idle_per_step(trace), {}),
         health=trace_health(trace, _usual_rules() if rules is None else rules),
         inflated_bytes=trace.columns.inflated_bytes,
         reader=_reader(),
         producer=producer(trace).name,
         fingerprint=fingerprint(trace),
-        record_next=record_next(trace),
-        profile_call=_profile_call(trace),
+        record_next=parts.of("What to record next", lambda: record_next(trace), ()),
+        profile_call=parts.of("The call that records it", lambda: _profile_call(trace), ""),
         file=urls.name(urls.redacted(trace.path)) if trace.path else "",
-        settings=run_settings(trace),
+        settings=parts.of("The list of settings", lambda: run_settings(trace), ()),
     )
+    return parts.with_failures(report)
 
 
 def _unrecorded(trace: Trace) -> UnrecordedStepReport | None:

@@ -229,6 +229,8 @@ class ClaimReport(msgspec.Struct, frozen=True):
     example_times: tuple[ClaimedTime, ...] = ()
     """Claimed times at the finding's first event: those that overlap it, else the nearest; without
     an event, the longest. Empty of findings over a run."""
+    step_ranges: tuple[tuple[int, int], ...] = ()
+    """First and last number of each range of `steps`; empty where they are more than it shows."""
 
     @property
     def decisive(self) -> DecisiveSaving:

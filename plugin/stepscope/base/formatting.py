@@ -133,16 +133,31 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def number_ranges(numbers: Iterable[int], most: int = 12) -> str:
-    """Return whole numbers as ranges: `3-9, 12`; `…` stands for those beyond `most` ranges."""
-    ranges: list[list[int]] = []
+RANGES_SHOWN = 12
+Ranges = tuple[tuple[int, int], ...]
+"""First and last number of each range, ordered and disjoint."""
+
+
+def ranges_of(numbers: Iterable[int]) -> Ranges:
+    """Return whole numbers as ranges."""
+    ranges: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            ranges.append([number, number])
+            ranges.append((number, number))
+    return tuple(ranges)
+
+
+def shown_ranges(ranges: Ranges, most: int = RANGES_SHOWN) -> str:
+    """Return ranges as a text: `3-9, 12`; `…` stands for those beyond the first `most`."""
     texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
+
+
+def number_ranges(numbers: Iterable[int], most: int = RANGES_SHOWN) -> str:
+    """Return whole numbers as ranges in a text, see `shown_ranges`."""
+    return shown_ranges(ranges_of(numbers), most)
 
 
 def capitalized(text: str) -> str:

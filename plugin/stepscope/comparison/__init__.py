@@ -4,12 +4,14 @@
 changes. `significance` has the statistical test.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
+from stepscope.base.errors import in_one_line
 from stepscope.comparison.advice_changes import advice_changes, followed_savings, setting_changes
 from stepscope.comparison.caveats import warnings
 from stepscope.comparison.comparability import comparability
@@ -29,6 +31,12 @@ TEST = (
     " one start of a job and the next show only with several spans or traces on each side."
 )
 
+FAILED = (
+    "{part} could not be compared, since stepscope failed ({reason}). This is a bug: please report "
+    "it with this line."
+)
+T = TypeVar("T")
+
 
 def compare(
     name: str,
@@ -46,22 +54,37 @@ def compare(
     comparable = comparability(before, after)
     is_saving_shown = comparable.level != "not-comparable" and not are_steps_selected
     step, waterfall = _waterfall(*sides)
-    return Comparison(
+    failures: list[str] = []
+
+    def part(label: str, compute: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+        """Return a part of the comparison; a bug in it must not hide the others."""
+        try:
+            return compute()
+        except MemoryError:
+            raise
+        except Exception as error:
+            failures.append(FAILED.format(part=label, reason=in_one_line(error)))
+            return ()
+
+    compared = Comparison(
         before=_side(sides[0]),
         after=_side(sides[1]),
         comparability=comparable,
         step=step,
         step_interval_ns=confidence_interval(*(side.durations() for side in sides)),
         waterfall=waterfall,
-        idle=() if are_steps_selected else idle(*sides),
-        figures=() if are_steps_selected else figures(*sides),
-        operators=operator_rows(sides),
-        device_work=device_rows(sides),
-        advice=() if are_steps_selected else advice_changes(*sides),
-        savings=followed_savings(*sides) if is_saving_shown else (),
-        warnings=(*((NOTE,) if are_steps_selected else ()), *warnings(*sides)),
-        settings=setting_changes(*sides),
+        idle=part("Idle time", lambda: () if are_steps_selected else idle(*sides)),
+        figures=part("Device metrics", lambda: () if are_steps_selected else figures(*sides)),
+        operators=part("Operators", lambda: operator_rows(sides)),
+        device_work=part("Device work", lambda: device_rows(sides)),
+        advice=part("Advice", lambda: () if are_steps_selected else advice_changes(*sides)),
+        savings=part("Savings", lambda: followed_savings(*sides) if is_saving_shown else ()),
+        settings=part("Settings", lambda: setting_changes(*sides)),
+        warnings=(),
     )
+    notes = (NOTE,) if are_steps_selected else ()
+    caveats = part("Caveats", lambda: tuple(warnings(*sides)))
+    return msgspec.structs.replace(compared, warnings=(*notes, *failures, *caveats))
 
 
 def _side(side: SideSamples) -> Side:

@@ -18,6 +18,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+import os
+
 from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, PyObject_GetBuffer
 
 cdef extern from *:
@@ -37,6 +39,10 @@ cdef extern from *:
     #define ONES_OF_PAIRS 0x0000271000000001ULL  /* 1 and 10,000 << 32 */
     #define MIX_1 0x9E3779B97F4A7C15ULL
     #define MIX_2 0xD6E8FEB86659FD93ULL
+    #define SIP_0 0x736F6D6570736575ULL
+    #define SIP_1 0x646F72616E646F6DULL
+    #define SIP_2 0x6C7967656E657261ULL
+    #define SIP_3 0x7465646279746573ULL
     #define NO_TIME INT64_MIN
     #define LARGEST_TIME 4611686018427387903LL  /* 2**62 - 1 ns */
     #if defined(_MSC_VER)
@@ -60,6 +66,10 @@ cdef extern from *:
     const uint64_t ONES_OF_PAIRS
     const uint64_t MIX_1
     const uint64_t MIX_2
+    const uint64_t SIP_0
+    const uint64_t SIP_1
+    const uint64_t SIP_2
+    const uint64_t SIP_3
     const int64_t NO_TIME
     const int64_t LARGEST_TIME
 
@@ -76,6 +86,11 @@ cdef enum:
     STARVED = 1
     ODD = 2
     NO_MEMORY = 3
+
+# Texts in a row of slots, beyond which their hashes collide on purpose: by chance, a table of 2**30
+# texts has a hundred.
+cdef enum:
+    LONGEST_CHAIN = 256
 
 # How an argument's value is kept. `scanned.py` knows these numbers, too.
 cdef enum:
@@ -144,6 +159,8 @@ cdef struct Texts:
     int64_t capacity
     int32_t* slots  # index into `texts`, or -1
     int64_t slot_mask
+    uint64_t[2] secret
+    bint is_secret  # whether the hashes depend on the secret
 
 
 cdef inline uint64_t load(const uint8_t* place) noexcept nogil:
@@ -184,9 +201,89 @@ cdef inline uint64_t hashed(const uint8_t* text, int64_t size, int64_t tag) noex
     return found ^ (found >> 29)
 
 
-cdef int texts_begin(Texts* texts) noexcept nogil:
+cdef inline uint64_t turned(uint64_t word, int count) noexcept nogil:
+    """Rotate to the left."""
+    return (word << count) | (word >> (64 - count))
+
+
+cdef inline void sip_round(uint64_t* v) noexcept nogil:
+    v[0] += v[1]
+    v[2] += v[3]
+    v[1] = turned(v[1], 13) ^ v[0]
+    v[3] = turned(v[3], 16) ^ v[2]
+    v[0] = turned(v[0], 32)
+    v[2] += v[1]
+    v[0] += v[3]
+    v[1] = turned(v[1], 17) ^ v[2]
+    v[3] = turned(v[3], 21) ^ v[0]
+    v[2] = turned(v[2], 32)
+
+
+cdef uint64_t secretly_hashed(const uint64_t* secret, const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
+    """Hash as SipHash-1-3 does, then the tag and the size. Up to 7 bytes behind are looked at."""
+    cdef uint64_t[4] v
+    cdef uint64_t word
+    cdef int64_t left = size
+    v[0] = secret[0] ^ SIP_0
+    v[1] = secret[1] ^ SIP_1
+    v[2] = secret[0] ^ SIP_2
+    v[3] = secret[1] ^ SIP_3
+    while left > 0:
+        word = load(text) if left >= 8 else first_bytes(text, left)
+        v[3] ^= word
+        sip_round(v)
+        v[0] ^= word
+        text += 8
+        left -= 8
+    word = (<uint64_t>size << 8) | <uint64_t>tag
+    v[3] ^= word
+    sip_round(v)
+    v[0] ^= word
+    v[2] ^= 0xFF
+    sip_round(v)
+    sip_round(v)
+    sip_round(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+cdef int texts_begin(Texts* texts, const uint8_t* secret) noexcept nogil:
     memset(texts, 0, sizeof(Texts))
+    memcpy(texts.secret, secret, sizeof(texts.secret))
     return texts_widen(texts)
+
+
+cdef inline uint64_t hash_in(const Texts* texts, const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
+    """Hash a text as this table does."""
+    if texts.is_secret:
+        return secretly_hashed(texts.secret, text, size, tag)
+    return hashed(text, size, tag)
+
+
+cdef inline uint64_t free_slot(const Texts* texts, uint64_t of_hash) noexcept nogil:
+    """Return the first free slot for a hash."""
+    cdef uint64_t slot = of_hash & <uint64_t>texts.slot_mask
+    while texts.slots[slot] >= 0:
+        slot = (slot + 1) & <uint64_t>texts.slot_mask
+    return slot
+
+
+cdef void texts_arrange(Texts* texts) noexcept nogil:
+    """Put every text into its slot."""
+    cdef int64_t index
+    memset(texts.slots, 0xFF, <size_t>(texts.slot_mask + 1) * sizeof(int32_t))
+    for index in range(texts.count):
+        texts.slots[free_slot(texts, texts.texts[index].hash)] = <int32_t>index
+
+
+cdef void texts_hide(Texts* texts) noexcept nogil:
+    """Hash every text again, so that the file's author cannot make them collide."""
+    cdef int64_t index
+    cdef Text* known
+    texts.is_secret = True
+    for index in range(texts.count):
+        known = &texts.texts[index]
+        known.hash = hash_in(texts, texts.bytes + known.offset, known.size, known.tag)
+    texts_arrange(texts)
 
 
 cdef void texts_free(Texts* texts) noexcept nogil:
@@ -200,8 +297,6 @@ cdef int texts_widen(Texts* texts) noexcept nogil:
     """Make room for twice as many texts."""
     cdef int64_t capacity = texts.capacity * 2 if texts.capacity else 64
     cdef int64_t slot_count = capacity * 2
-    cdef int64_t index
-    cdef uint64_t slot
     cdef Text* wider
     cdef int32_t* slots
     if capacity > 0x3FFFFFFF:
@@ -213,16 +308,11 @@ cdef int texts_widen(Texts* texts) noexcept nogil:
     slots = <int32_t*>malloc(<size_t>slot_count * sizeof(int32_t))
     if slots == NULL:
         return NO_MEMORY
-    memset(slots, 0xFF, <size_t>slot_count * sizeof(int32_t))
-    for index in range(texts.count):
-        slot = wider[index].hash & <uint64_t>(slot_count - 1)
-        while slots[slot] >= 0:
-            slot = (slot + 1) & <uint64_t>(slot_count - 1)
-        slots[slot] = <int32_t>index
     free(texts.slots)
     texts.slots = slots
     texts.slot_mask = slot_count - 1
     texts.capacity = capacity
+    texts_arrange(texts)
     return TAKEN
 
 
@@ -231,9 +321,10 @@ cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t ta
 
     Up to 7 bytes behind the text are looked at.
     """
-    cdef uint64_t found = hashed(text, size, tag)
+    cdef uint64_t found = hash_in(texts, text, size, tag)
     cdef uint64_t slot = found & <uint64_t>texts.slot_mask
     cdef int32_t index
+    cdef int chain = 0
     cdef Text* known
     cdef int64_t room
     cdef uint8_t* wider
@@ -244,12 +335,15 @@ cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t ta
             if is_same(texts.bytes + known.offset, text, size):
                 return index
         slot = (slot + 1) & <uint64_t>texts.slot_mask
+        chain += 1
+    if chain > LONGEST_CHAIN and not texts.is_secret:
+        texts_hide(texts)
+        found = hash_in(texts, text, size, tag)
+        slot = free_slot(texts, found)
     if texts.count >= texts.capacity:
         if texts_widen(texts) != TAKEN:
             return -1
-        slot = found & <uint64_t>texts.slot_mask
-        while texts.slots[slot] >= 0:
-            slot = (slot + 1) & <uint64_t>texts.slot_mask
+        slot = free_slot(texts, found)
     if texts.used + size + 8 > texts.room:  # 8 more, to look at
         room = (texts.used + size) * 2 + 256
         wider = <uint8_t*>realloc(texts.bytes, <size_t>room)
@@ -738,10 +832,11 @@ cdef class Scanner:
             self.first_keys[index] = -1
         for index in range(CODES):
             self.last_codes[index] = -1
+        cdef bytes secret = os.urandom(16)
         if (
-            texts_begin(&self.strings) != TAKEN
-            or texts_begin(&self.keys) != TAKEN
-            or texts_begin(&self.texts) != TAKEN
+            texts_begin(&self.strings, secret) != TAKEN
+            or texts_begin(&self.keys, secret) != TAKEN
+            or texts_begin(&self.texts, secret) != TAKEN
         ):
             raise MemoryError
 

@@ -121,8 +121,9 @@ def _last_reaching(thread: NDArray[np.integer], end_ns: Ints, needed_ns: Ints) -
         last[going] = further
         falls_short = ends[further] < needed
         going, needed = going[falls_short], needed[falls_short]
-    for row in going.tolist():  # earlier rows are final
-        candidate = last[row]
+    # Earlier rows are final: from the result of the row before, all climbs take n steps together.
+    for row in going.tolist():
+        candidate = min(last[row], last[row - 1])
         while ends[candidate] < needed_ns[row]:
             candidate = last[candidate]
         last[row] = candidate

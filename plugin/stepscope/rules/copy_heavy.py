@@ -10,7 +10,7 @@ from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import AVOIDABLE_COPIES
 from stepscope.dialects import Kind
-from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.frames.name_masks import codes_and_names, name_mask
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
@@ -109,10 +109,9 @@ def _named_callers(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _most(trace: Trace, work: Work, callers: NDArray[np.int64]) -> str:
     """Return the name of the caller whose copies take longest."""
-    names = trace.host_calls["name"].cat
-    codes = names.codes.to_numpy()[callers]
+    codes, names = codes_and_names(trace.host_calls["name"], callers)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[work.rows]
-    return str(names.categories[int(np.bincount(codes, weights=duration_ns).argmax())])
+    return names[int(np.bincount(codes, weights=duration_ns).argmax())]
 
 
 def _is_compiled(trace: Trace, work: Work) -> bool:

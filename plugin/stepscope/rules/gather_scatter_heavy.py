@@ -6,6 +6,7 @@ import numpy as np
 
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import GATHERS
+from stepscope.model.frames.name_masks import codes_and_names
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
@@ -95,10 +96,10 @@ def check(trace: Trace, options: Options) -> Results:
 
 def _most(trace: Trace, work: Work) -> str:
     """Return the operator whose kernels take longest."""
-    names = trace.host_calls["name"].cat
-    codes = names.codes.to_numpy()[links(trace).owner_of_device_event[work.rows]]
+    callers = links(trace).owner_of_device_event[work.rows]
+    codes, names = codes_and_names(trace.host_calls["name"], callers)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[work.rows]
-    return str(names.categories[int(np.bincount(codes, weights=duration_ns).argmax())])
+    return names[int(np.bincount(codes, weights=duration_ns).argmax())]
 
 
 def _fix(operator: str) -> Fix:

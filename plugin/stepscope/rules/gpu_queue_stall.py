@@ -15,6 +15,7 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.findings import EventReference, EvidenceTable, Link
 from stepscope.base.formatting import count, duration, share
 from stepscope.model import intervals
+from stepscope.model.frames.name_masks import codes_and_names
 from stepscope.model.intervals import Intervals
 from stepscope.rules import CRITICAL_SHARE, Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts
@@ -84,16 +85,15 @@ def _stalls(trace: Trace, device: DeviceActivity, options: Options) -> _Stalls:
 
 def _table(trace: Trace, stalls: _Stalls, options: Options) -> EvidenceTable:
     """Return the work that began late, by name, the longest wait first."""
-    names = trace.device_events["name"].cat
-    codes = names.codes.to_numpy()[stalls.next_event]
+    codes, names = codes_and_names(trace.device_events["name"], stalls.next_event)
     length = stalls.times[:, 1] - stalls.times[:, 0]
-    total_ns = np.bincount(codes, weights=length, minlength=len(names.categories))
-    number = np.bincount(codes, minlength=len(names.categories))
+    total_ns = np.bincount(codes, weights=length, minlength=len(names))
+    number = np.bincount(codes, minlength=len(names))
     return facts.table(
         "Work that began late",
         {"Kernel or copy": "code", "Stalls": "count", "Idle before it in total": "ns"},
         (
-            (short(str(names.categories[code])), number[code], total_ns[code])
+            (short(names[code]), number[code], total_ns[code])
             for code in np.argsort(-total_ns, kind="stable")[: options.shown_count].tolist()
             if number[code]
         ),

@@ -9,6 +9,7 @@ from stepscope.analyses.devices.device_metrics import GridSizes, grid_sizes
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.findings import EvidenceTable
 from stepscope.base.formatting import share
+from stepscope.model.frames.name_masks import codes_and_names
 from stepscope.rules import Finding, Fix, Results, Rule, Thresholds, Trace, option
 from stepscope.rules.shared import facts, recorded_facts
 
@@ -83,13 +84,12 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
     """Return the small kernels by name, those that take longest first."""
     rows = grids.rows[grids.is_small]
     kernels = trace.kernels
-    names = kernels["name"].cat
-    codes = names.codes.to_numpy()[rows]
+    codes, names = codes_and_names(kernels["name"], rows)
     took_ns = kernels["duration_ns"].to_numpy()[rows]
-    total_ns = np.bincount(codes, weights=took_ns, minlength=len(names.categories))
-    count = np.bincount(codes, minlength=len(names.categories))
+    total_ns = np.bincount(codes, weights=took_ns, minlength=len(names))
+    count = np.bincount(codes, minlength=len(names))
     blocks = np.bincount(
-        codes, weights=took_ns * grids.blocks[grids.is_small], minlength=len(names.categories)
+        codes, weights=took_ns * grids.blocks[grids.is_small], minlength=len(names)
     )
     worst = np.argsort(-total_ns, kind="stable")[:ROWS_SHOWN]
     whole_ns = max(1, int(grids.duration_ns.sum()))
@@ -104,7 +104,7 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
         },
         (
             (
-                short(str(names.categories[code])),
+                short(names[code]),
                 int(count[code]),
                 int(total_ns[code]),
                 float(total_ns[code] / whole_ns),

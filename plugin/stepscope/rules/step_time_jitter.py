@@ -53,7 +53,7 @@ def check(trace: Trace, options: Options) -> Results:
         few = f"only {count(len(steps), 'step was', 'steps were')} recorded"
         msg = few if len(steps) else "no step was marked"
         raise MissingDataError(msg, RECORD_MORE)
-    middle_ns = float(steady["duration_ns"].median())
+    middle_ns = max(1.0, float(steady["duration_ns"].median()))
     odd = steady[steady["robust_z"] > options.least_z]
     if not len(odd) or float(odd["duration_ns"].max()) <= options.least_ratio * middle_ns:
         return

@@ -26,6 +26,7 @@ __all__ = [
     "all_checks",
     "damaged_parts",
     "doubts",
+    "failed_item",
     "health",
     "losses",
     "losses_among",
@@ -42,7 +43,7 @@ OF_MANY: Mapping[str, Parts] = {
     "duplicate-rank": frozenset({"ranks"}),
 }
 """Kinds that only a comparison of all traces of a run can show: `advice/duplicate_ranks.py`."""
-FAILED = "failed-check"
+FAILED, FAILED_PART = "failed-check", "failed-part"
 RESTS_ON: Mapping[str, Parts] = {
     "verdict": frozenset({"device times", "steps"}),
     "step breakdown": frozenset({"host calls", "device times", "clocks", "steps"}),
@@ -83,13 +84,19 @@ def _items_of(trace: Trace, name: str, check: Check) -> Iterator[HealthItem]:
         yield from check.check(trace)
     except Exception as error:  # a check for damage must survive all of it
         log.warning("health check %s failed on %s: %s", name, trace.path, in_one_line(error))
-        yield HealthItem(
-            kind=FAILED,
-            severity="info",
-            count=1,
-            message=f"the check {name.replace('_', '-')} failed: {in_one_line(error)}",
-            remedy="This is a bug in stepscope: please report it with this line.",
-        )
+        item = failed_item(f"the check {name.replace('_', '-')} failed: {in_one_line(error)}")
+        yield msgspec.structs.replace(item, kind=FAILED, severity="info")
+
+
+def failed_item(message: str) -> HealthItem:
+    """Return the item of a part of the analysis that failed unexpectedly."""
+    return HealthItem(
+        kind=FAILED_PART,
+        severity="warning",
+        count=1,
+        message=message,
+        remedy="This is a bug in stepscope: please report it with this line.",
+    )
 
 
 @cache
@@ -97,7 +104,7 @@ def damaged_parts() -> Mapping[str, Parts]:
     """Return, for each kind of item, the parts of a trace that it damages."""
     damages = (check.damages for _, check in all_checks())
     of_checks = {kind: frozenset(parts) for of_check in damages for kind, parts in of_check.items()}
-    return {**of_checks, **OF_MANY, FAILED: NOTHING}
+    return {**of_checks, **OF_MANY, FAILED: NOTHING, FAILED_PART: NOTHING}
 
 
 def _damage(item: HealthItem) -> Parts:

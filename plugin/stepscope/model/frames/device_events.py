@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.dialects import Kind
-from stepscope.model.arrays import Ints
+from stepscope.model.arrays import NONE, Ints
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Source
@@ -17,6 +17,8 @@ PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
 """Label of a device's rows: `GPU 0`, `NPU 3`."""
 MOST_DIGITS = 18
 """A number of this many digits fits int64; no device, stream or process needs more."""
+MOST_DEVICES = 64
+"""Of one trace; more numbers are damage, and each device costs milliseconds in every analysis."""
 SCHEMA: Schema = (
     *TIMING,
     Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
@@ -38,13 +40,22 @@ def build(source: Source) -> pd.DataFrame:
         {
             **timing,
             "kind": kind,
-            "device": device_of(source, rows),
+            "device": _busiest(device_of(source, rows)),
             "stream": stream_of(source, rows),
             "correlation": source.correlation(rows),
             "is_collective": is_collective & is_kernel,
         },
         copy=False,
     )
+
+
+def _busiest(device: Ints) -> Ints:
+    """Return the numbers of the devices with most events; -1 for the others."""
+    numbers, index, count = np.unique(device, return_inverse=True, return_counts=True)
+    if len(numbers) <= MOST_DEVICES:
+        return device
+    busiest = np.argsort(-count, kind="stable")[:MOST_DEVICES]
+    return np.where(np.isin(index, busiest), device, NONE)
 
 
 def device_of(source: Source, rows: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -8,6 +8,7 @@ from stepscope.analyses.core import event_references
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.base.calibration import Factor
 from stepscope.base.findings import EventReference, Evidence, EvidenceTable, SourceLine
+from stepscope.model.frames.name_masks import codes_and_names
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
 from stepscope.rules.shared import facts
@@ -37,19 +38,15 @@ def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
 
 def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> EvidenceTable:
     """Return some calls (rows of a frame of the host) by name: their number and total time."""
-    names = frame["name"].cat
-    codes = names.codes.to_numpy()[rows]
+    codes, names = codes_and_names(frame["name"], rows)
     duration_ns = frame["duration_ns"].to_numpy()[rows]
-    total_ns = np.bincount(codes, weights=duration_ns, minlength=len(names.categories))
-    count = np.bincount(codes, minlength=len(names.categories))
+    total_ns = np.bincount(codes, weights=duration_ns, minlength=len(names))
+    count = np.bincount(codes, minlength=len(names))
     order = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]
     return facts.table(
         label,
         {"Call": "code", "Calls": "count", "Host time in total": "ns"},
-        (
-            (str(names.categories[code]), count[code], total_ns[code])
-            for code in order[count[order] > 0].tolist()
-        ),
+        ((names[code], count[code], total_ns[code]) for code in order[count[order] > 0].tolist()),
         "operators",
     )
 

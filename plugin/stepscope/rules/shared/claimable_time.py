@@ -4,6 +4,7 @@ A step is a race between host and device, so that a local sum of times says litt
 the trace is simulated (`stepscope.replay`), as recorded.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,8 +14,9 @@ import numpy as np
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
-from stepscope.base.errors import MissingDataError
+from stepscope.base.errors import MissingDataError, in_one_line
 from stepscope.base.findings import TimedStep
+from stepscope.base.urls import redacted
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
@@ -23,6 +25,8 @@ from stepscope.replay.launches import RemovedCalls, remove_calls
 from stepscope.replay.simulation import Simulation, simulate
 from stepscope.replay.unrecorded import unrecorded_world
 from stepscope.rules import Claim
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +46,11 @@ def unchanged(trace: Trace) -> Unchanged:
         return Unchanged(simulation=simulate(trace, ()))
     except MissingDataError as error:
         return Unchanged(simulation=None, reason=error.reason)
+    except MemoryError:
+        raise
+    except Exception as error:  # without the simulation, savings are sums of times
+        log.warning("the simulation of %s failed: %s", redacted(trace.path), in_one_line(error))
+        return Unchanged(simulation=None, reason=f"the simulation failed ({in_one_line(error)})")
 
 
 def usable_times(trace: Trace, claim: Claim) -> Intervals:
@@ -62,8 +71,14 @@ def unrecorded(trace: Trace) -> Simulation | None:
     recorded = unchanged(trace).simulation
     if recorded is None:
         return None
-    world = unrecorded_world(trace)
-    return replace(recorded.with_changes(world.changes), costs=world.costs)
+    try:
+        world = unrecorded_world(trace)
+        return replace(recorded.with_changes(world.changes), costs=world.costs)
+    except MemoryError:
+        raise
+    except Exception as error:  # without it, savings are those of the recorded step
+        log.warning("%s: no unrecorded step: %s", redacted(trace.path), in_one_line(error))
+        return None
 
 
 def changes_at_most(
