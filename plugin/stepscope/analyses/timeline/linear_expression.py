@@ -8,8 +8,8 @@ sets of nodes are the states of a deterministic one, built as texts need them.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes
+from re import _parser as parser
 from typing import Any, NamedTuple
 
 from stepscope.base.errors import UsageError
