@@ -22,9 +22,10 @@ import stepscope
 from logs import EVENT_COUNT, ROWS, write_run, write_trace
 from programs import running
 from stepscope import ingest
+from stepscope.advice.trace_report import worker_report
 from stepscope.api.messages import Runs
 from stepscope.base import errors
-from stepscope.base.report import Report, json_schema
+from stepscope.base.report import Report, WorkerReport, json_schema
 from stepscope.cli import cli
 from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import Progress
@@ -102,13 +103,13 @@ def test_two_files_of_one_worker_named_singly_keep_their_own_advice(tmp_path: Pa
 def test_a_recording_that_cannot_be_analysed_costs_only_itself(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(trace: Trace, _: object) -> str:
+    def fail(trace: Trace, *others: object) -> WorkerReport:
         if trace.worker != "b":
-            return "fine"
+            return worker_report(trace, *others)  # type: ignore[arg-type]
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.advice.trace_advice.advised_verdict", fail)
+    monkeypatch.setattr("stepscope.advice.trace_advice.worker_report", fail)
     result = run("advise", log, "--format", "json")
     assert result.exit_code == 0
     report = report_of(result)

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.recording
 every = __import__("all")  # sample_logs/record/all.py, whose name is a builtin's
 SCRIPTS = SAMPLE_LOGS / "record"
-HELPERS = {"all", "measure", "recording", "two_ranks", "zoo_runs"}
+HELPERS = {"all", "device_rates", "measure", "recording", "two_ranks", "zoo_runs"}
 WITHOUT_DEVICE = {
     "pinned_copies": {"pageable": 8, "pinned": 8},
     "fragmentation": {"fixed_segments": 8, "growing_segments": 8},

@@ -37,7 +37,14 @@ SCENARIOS = (
     "cookbook",
     "good_practice",
 )
-CUDA_ONLY = ("pinned_copies", "fragmentation", "tf32")
+CUDA_ONLY = (
+    "pinned_copies",
+    "fragmentation",
+    "tf32",
+    "graph_replay",
+    "execution_trace",
+    "kernel_counters",
+)
 HERE = Path(__file__).resolve().parent
 # Without it torch warns that memory was allocated before the profiler started.
 QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}

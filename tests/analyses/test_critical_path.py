@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from generated import examples
@@ -514,5 +514,8 @@ def test_an_activity_begins_after_the_one_that_ended_last(trace: Trace) -> None:
 @examples(40)
 @given(traces())
 def test_an_edge_has_an_awaited_event(trace: Trace) -> None:
-    table = critical_path_segments(trace)
+    try:
+        table = critical_path_segments(trace)
+    except MissingDataError:  # a trace without activity
+        assume(False)  # noqa: FBT003
     assert (table["edge"].isna() == (table["awaited_event"] < 0)).all()

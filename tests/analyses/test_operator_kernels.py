@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.operators.operator_kernels import SCHEMA, operator_kernels
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.model.trace import Trace
@@ -73,6 +74,9 @@ def test_an_operators_kernels_sum_to_its_device_self_time(name: str) -> None:
     by_operator = kernels.dropna(subset="operator").groupby("operator")["total_ns"].sum()
     table = operator_table(trace).groupby("name")["device_self_ns"].sum()
     wanted: Any = table[table > 0]
-    assert by_operator[by_operator > 0].to_dict() == wanted.to_dict()
+    if len(launches(trace).replayed):  # a replay's time is its call's here, its operators' there
+        assert by_operator.sum() == wanted.sum()
+    else:
+        assert by_operator[by_operator > 0].to_dict() == wanted.to_dict()
     delays = kernels["mean_call_delay_ns"].to_numpy()
     assert (delays[~np.isnan(delays)] >= 0).all()
