@@ -181,6 +181,7 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     unit = next(column.unit for column in table.columns if column.key == table.sort)
     kinds = table.values.get("kind", [""] * table.row_count)
     full_names = table.values.get("full_name", table.values["name"])
+    shares = table.values.get("window_share")
     rows = [row for row in range(table.row_count) if kinds[row] != "annotation" and values[row]]
     longest = sorted(rows, key=lambda row: -values[row])[:TOP_COUNT]
     return tuple(
@@ -190,7 +191,7 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
             + (" in replays" if kinds[row] == REPLAYED else ""),
             value=values[row],
             unit=unit,
-            share=_share(values[row], table.total_ns),
+            share=shares[row] if shares else _share(values[row], table.total_ns),
             view=view,
             search=str(table.values["name"][row]),
             full_name=str(full_names[row]),
