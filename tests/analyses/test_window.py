@@ -130,6 +130,28 @@ def test_work_of_a_stream_that_the_steps_do_not_use_is_no_backlog() -> None:
     assert window(trace).duration_ns == 200_000
 
 
+def test_the_backlog_is_of_the_stream_on_which_the_steps_work_longest() -> None:
+    copy = {"correlation": 900, "stream": 20}
+    rows = [
+        ["cuda_runtime", "cudaMemcpyAsync", -10, 2, copy],
+        ["gpu_memcpy", "Memcpy DtoH", -5, 250, copy],
+        *launched(0, (20, 50)),
+        *launched(1, (120, 50)),
+        ["cuda_runtime", "cudaMemcpyAsync", 150, 2, {"correlation": 901}],
+        ["gpu_memcpy", "Memcpy DtoH", 260, 5, {"correlation": 901, "stream": 20}],
+    ]
+    found = window(trace_of(rows))
+    assert found.device_start_ns == found.start_ns
+
+
+def test_launches_that_are_lost_in_all_steps_are_no_backlog() -> None:
+    lost = [
+        ["kernel", "triton", 100 * step + 10, 40, {"correlation": 900 + step}] for step in (0, 1)
+    ]
+    trace = trace_of([*lost, *launched(0, (60, 30)), *launched(1, (160, 130))])
+    assert window(trace).device_start_ns == window(trace).start_ns
+
+
 def test_the_work_of_a_step_on_its_stream_ends_the_backlog() -> None:
     lasting = ["kernel", "gemm", -50, 90, {"correlation": 900}]
     trace = trace_of([lasting, *launched(0, (20, 50)), *launched(1, (120, 150))])

@@ -6,6 +6,7 @@ has to receive what was sent, and with many connections the one that waits longe
 per address would not help: on a loopback or behind a proxy all clients have the same.
 """
 
+import math
 import socket
 import time
 from typing import TYPE_CHECKING, cast
@@ -69,8 +70,8 @@ class Connection(HTTPChannel):
     def received(self, data: bytes) -> bool:
         """Handle received data."""
         is_accepted = super().received(data)
-        if self.requests:
-            self.waits_since = time.monotonic()
+        if self.requests:  # until it is served, as its response may reach the client before
+            self.waits_since = math.inf
         return is_accepted
 
     def service(self) -> None:

@@ -100,6 +100,7 @@ class Cycles:
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
         self.reserve: RecordedTrace | None = None
+        self._outdated: RecordedTrace | None = None
         """The file of the last early cycle, until another one replaces it."""
         self.replaced: RecordedTrace | None = None
         """The file that the most recently saved one replaces."""
@@ -296,14 +297,16 @@ class Cycles:
         ended = self.finish(is_saved=False)
         if not self._done_count:
             self._early_count = 0
-            if self.reserve is not None:
-                self.reserve.step_count = 0
+            self._outdated = self.reserve
         return ended
 
     @property
     def _reserved_count(self) -> int:
-        """Complete steps of the reserve: no trace of fewer replaces it."""
-        return 0 if self.reserve is None else self.reserve.step_count
+        """Complete steps that a trace needs to replace the reserve; one if it has other steps."""
+        if self.reserve is None:
+            return 0
+        count = self.reserve.step_count
+        return min(1, count) if self.reserve is self._outdated else count
 
     def _drop(self, profiled: Profiled) -> None:
         self._profiled = None

@@ -11,9 +11,10 @@ from contextlib import suppress
 from types import FrameType
 
 from stepscope.recording.host_sampler import NUMBER, woken
+from stepscope.recording.step_times import is_graph_captured
 
-IMPORT_SECONDS = 0.2
-"""Time after which an import may have ended."""
+LATER_SECONDS = 0.2
+"""Time after which an import or a capture may have ended."""
 PROMPT_SECONDS = 0.05
 """A main thread that executes Python makes a pending call sooner."""
 
@@ -22,7 +23,8 @@ class MainThreadTimer:
     """Schedules a call in the main thread of this process; must stay referenced until then.
 
     A main thread that waits for another one executes no instruction before a signal comes. While it
-    imports a module of torch, which may be needed for the call, the call waits.
+    imports a module of torch, which may be needed for the call, or captures a CUDA graph, which
+    waiting for the device would break, the call waits.
     """
 
     def __init__(self, call: Callable[[], None]) -> None:
@@ -53,8 +55,8 @@ class MainThreadTimer:
         self._is_called.set()
         if not self._is_due or os.getpid() != self._process:
             return 0
-        if _is_importing_torch():
-            self.start(IMPORT_SECONDS)
+        if _is_importing_torch() or is_graph_captured():
+            self.start(LATER_SECONDS)
             return 0
         self._is_due = False
         self._call()

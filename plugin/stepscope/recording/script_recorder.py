@@ -161,6 +161,8 @@ class ScriptRecorder:
         """Handle the begin of an outermost call of a model, while nothing trains."""
         if all_threads() is None and threading.get_ident() != self.main_thread:
             return
+        if is_graph_captured():  # torch waits for the device when it stops recording
+            return
         is_begun = self._inference.is_begun
         boundary = self._inference.called(
             model,

@@ -13,12 +13,14 @@ from collections.abc import Callable
 
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.main_thread import (
+    LATER_SECONDS,
     MainThreadTimer,
     is_in_main_thread,
     let_signals_wake,
 )
 from stepscope.recording.profiler_cycle import Profiled, is_profiler_running
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
+from stepscope.recording.step_times import is_graph_captured
 
 LEAST_SECONDS = 1.0
 """A later recording that is shorter replaces nothing."""
@@ -73,6 +75,9 @@ class WholeRun:
             self._later(0.0, self.begin)
             return
         if self._is_off or self._profiled is not None or is_profiler_running():
+            return
+        if is_graph_captured():
+            self._later(LATER_SECONDS, self.begin)
             return
         self._start()
 

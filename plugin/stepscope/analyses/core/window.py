@@ -87,8 +87,8 @@ def _device_work(trace: Trace, start: Ints, end: Ints) -> tuple[Ints, Ints]:
 def _backlog_end_ns(trace: Trace, start_ns: int) -> int:
     """Return the end of the device work that was launched before the first step.
 
-    Such work begins before that of the steps on its stream, and its launches come before the first
-    step or were not recorded.
+    Of the stream on which the steps work longest: such work begins before theirs, and its launches
+    come before the first step or were not recorded.
     """
     device = trace.device_events
     launch = links(trace).call_of_device_event
@@ -104,6 +104,11 @@ def _backlog_end_ns(trace: Trace, start_ns: int) -> int:
     np.minimum.at(first_ns, stream[is_in_steps], begins_ns[is_in_steps])
     first_ns = first_ns[stream]
     is_backlog = ~is_in_steps & (begins_ns < first_ns) & (first_ns < NEVER_NS)
+    # launches that are lost also later say nothing of when they were made
+    loses = np.bincount(stream, weights=~is_linked & (begins_ns >= first_ns)) > 0
+    is_backlog &= is_linked | ~loses[stream]
+    work_ns = np.bincount(stream, weights=(ends_ns - begins_ns) * is_in_steps)
+    is_backlog &= stream == work_ns.argmax()
     return int(np.minimum(ends_ns, first_ns)[is_backlog].max(initial=start_ns))
 
 
