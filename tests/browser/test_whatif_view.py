@@ -25,12 +25,12 @@ def opened(seen: Visit, **options: str) -> Locator:
 
 def test_a_slider_moved_by_keys_predicts_another_step(alone: Visit) -> None:
     prediction = opened(alone)
-    expect(prediction).to_contain_text("The step takes 51.2 ms, as recorded.")
+    expect(prediction).to_contain_text("The step takes 51.4 ms, as recorded.")
     slider = alone.main.get_by_role("slider", name="Device time")
     slider.focus()
     for _ in range(10):
         slider.press("ArrowLeft")
-    expect(prediction).to_contain_text("The step takes 37.6 ms instead of 51.2 ms")
+    expect(prediction).to_contain_text("The step takes 37.8 ms instead of 51.4 ms")
     alone.until(lambda: alone.state().get("o.device") == "0.5")
     assert not alone.inaccessible()
     alone.assert_clean()

@@ -84,7 +84,7 @@ def test_a_trace_that_the_model_does_not_describe_is_not_simulated(tmp_path: Pat
 def test_workers_are_an_option_with_its_assumption() -> None:
     log = str(SAMPLE_LOGS / "synthetic_dataloader" / "fault")
     output = run(log, "--workers", "4", "--cores", "8").output
-    assert output.startswith("The step takes 28.6 ms instead of 51.2 ms")
+    assert output.startswith("The step takes 28.7 ms instead of 51.4 ms")
     assert "4 workers and the loop with 1 computing thread share 8 cores" in output
 
 
