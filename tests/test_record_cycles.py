@@ -1,13 +1,14 @@
 """Which steps `stepscope record` records: told from the number of steps and their time."""
 
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 
-from stepscope.recording import cycles
+from stepscope.recording import cycles, main_thread
 from stepscope.recording.cycles import EARLY, CallCycles, CycleEnd, Cycles
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
@@ -265,3 +266,18 @@ def test_an_early_cycle_whose_steps_no_longer_end_is_dropped() -> None:
     assert recorded.end_overdue() is CycleEnd.DROPPED
     assert not recorded.is_recording
     assert not recorded.is_due(3, 0)
+
+
+def test_a_timed_call_waits_for_the_end_of_a_graphs_capture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    captured = [True, True, False]
+    monkeypatch.setattr(main_thread, "is_graph_captured", lambda: captured.pop(0))
+    monkeypatch.setattr(main_thread, "LATER_SECONDS", 0.01)
+    calls: list[int] = []
+    timer = main_thread.MainThreadTimer(lambda: calls.append(len(captured)))
+    timer.start(0.01)
+    end = time.monotonic() + 30
+    while not calls and time.monotonic() < end:
+        time.sleep(0.01)
+    assert calls == [0], "after two captures that were still open"
