@@ -35,8 +35,6 @@ LEADING: Schema = (
     Column("rank", "Int64", "id", "The worker's rank (`distributedInfo`); missing if unknown."),
 )
 """Columns that identify a trace, unless the table has them itself."""
-MOST_BYTES = 600 << 20
-"""Resident memory; half a gigabyte of trace and its frames take less."""
 MOST_BYTES = 600 * 2**20
 """Resident memory from which on results are released."""
 MOST_SENT_BYTES = 2**30

@@ -20,7 +20,6 @@ from stepscope.analyses.core.links import links
 from stepscope.model.arrays import Ints
 from stepscope.model.trace import Trace, computed
 
-NEVER_NS = np.iinfo(np.int64).max
 CUT_BELOW = 0.8
 """torch-tb-profiler (`event_parser.py`): a last step with less than this fraction of the device
 events of the step before was not recorded to its end."""
@@ -98,18 +97,17 @@ def _backlog_end_ns(trace: Trace, start_ns: int) -> int:
     launch_ns = np.full(len(device), start_ns - 1)
     launch_ns[is_linked] = trace.runtime_calls["start_ns"].to_numpy()[launch[is_linked]]
     is_in_steps = launch_ns >= start_ns
-    stream = device.groupby(["device", "stream"]).ngroup().to_numpy()
     begins_ns, ends_ns = (device[name].to_numpy() for name in ("start_ns", "end_ns"))
-    first_ns = np.full(int(stream.max(initial=0)) + 1, NEVER_NS)
-    np.minimum.at(first_ns, stream[is_in_steps], begins_ns[is_in_steps])
-    first_ns = first_ns[stream]
-    is_backlog = ~is_in_steps & (begins_ns < first_ns) & (first_ns < NEVER_NS)
-    # launches that are lost also later say nothing of when they were made
-    loses = np.bincount(stream, weights=~is_linked & (begins_ns >= first_ns)) > 0
-    is_backlog &= is_linked | ~loses[stream]
+    stream = device.groupby(["device", "stream"]).ngroup().to_numpy()
     work_ns = np.bincount(stream, weights=(ends_ns - begins_ns) * is_in_steps)
-    is_backlog &= stream == work_ns.argmax()
-    return int(np.minimum(ends_ns, first_ns)[is_backlog].max(initial=start_ns))
+    is_main = stream == work_ns.argmax()
+    if not (is_main & is_in_steps).any():
+        return start_ns
+    first_ns = begins_ns[is_main & is_in_steps].min()
+    # launches that are lost also later say nothing of when they were made
+    loses = (is_main & ~is_linked & (begins_ns >= first_ns)).any()
+    is_backlog = is_main & ~is_in_steps & (begins_ns < first_ns) & (is_linked | ~loses)
+    return int(np.minimum(ends_ns[is_backlog], first_ns).max(initial=start_ns))
 
 
 def _complete_count(work_count: Ints) -> int:
@@ -164,9 +162,8 @@ def window(trace: Trace) -> Window:
     """Return the window: from the first step's start to the end of the last complete step.
 
     Its device's part begins after the backlog, and ends with the device work that the steps
-    launched. Without steps, from the
-    device's first to its last event, as Nsight's `gpu_gaps`; without a device, the extent of the
-    operators, else of all calls.
+    launched. Without steps, from the device's first to its last event, as Nsight's `gpu_gaps`;
+    without a device, the extent of the operators, else of all calls.
     """
     complete = complete_steps(trace)
     if len(complete):
