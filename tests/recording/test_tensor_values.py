@@ -1,6 +1,8 @@
 """Values of tensors in two unrecorded steps: what is noted, and that nothing else changes."""
 
+import _thread
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -231,6 +233,19 @@ def test_a_step_that_another_thread_ends_is_left_in_its_own() -> None:
     assert _len_torch_dispatch_stack() == 0
     times.stretch_ended()
     assert times.values == {}
+
+
+def test_operators_are_read_in_a_thread_that_python_did_not_start() -> None:
+    """On a device, autograd runs backward functions in such threads: no frame called them."""
+    values = TensorValues()
+    for _ in range(STEP_COUNT):
+        assert values.begin()
+        call = torch.ops.aten.sin.default, (), (torch.ones(64),)
+        _thread.start_new_thread(values.__torch_dispatch__, call)
+        while not (values._calls or values._is_failed):
+            time.sleep(0.001)
+        values.end()
+    assert values.summary()["step_count"] == STEP_COUNT
 
 
 def test_a_step_that_is_interrupted_does_not_count() -> None:

@@ -54,6 +54,20 @@ def test_a_call_waits_for_work_that_by_the_devices_clock_ends_later(early_us: in
     assert end == 600_000 - early_us * 1_000
 
 
+def test_a_kernel_that_begins_early_by_programmatic_launch_still_follows_the_one_before() -> None:
+    trace = trace_of(
+        [
+            ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+            ["cuda_runtime", "cudaLaunchKernelExC", 5, 5, {"correlation": 2}],
+            ["kernel", "gemm", 10, 1_000, {"correlation": 1}],
+            ["kernel", "splitKreduce", 1_008, 102, {"correlation": 2}],
+            ["cuda_runtime", "cudaDeviceSynchronize", 20, 1_100, {"correlation": 3}],
+        ]
+    )
+    faster = simulate(trace, [ScaleDevice(rows=np.array([0]), factor=0.5)])
+    assert faster.saved_ns == 500_000
+
+
 def test_a_trace_without_a_device_is_a_chain_of_the_host() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 50], ["cpu_op", "aten::add", 60, 40]])
     graph = replay_graph(trace)

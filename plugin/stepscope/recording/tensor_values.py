@@ -106,6 +106,15 @@ class Kind(NamedTuple):
     """Whether a digest of its result says something."""
 
 
+def _caller() -> FrameType | None:
+    """Return the frame that called the operator in `_note`.
+
+    None where no Python frame did: autograd runs a device's backward functions in a thread of C++.
+    """
+    frame = sys._getframe(1).f_back  # noqa: SLF001 (the only way)
+    return frame.f_back if frame is not None else None
+
+
 @dataclass
 class Matrix:
     """Zeros of an operand, summed over its calls."""
@@ -279,7 +288,7 @@ class TensorValues(dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         ordinal = self._counts[key]
         self._counts[key] += 1
         is_backward = torch._C._current_graph_task_id() != -1  # noqa: SLF001 (the only way to ask)
-        path, is_direct, is_checkpointed = self._path(sys._getframe(2))  # noqa: SLF001 (the caller)
+        path, is_direct, is_checkpointed = self._path(_caller())
         has_weight = kind.name in WEIGHED and any(
             isinstance(tensor, torch.nn.Parameter) for tensor in tensors
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
@@ -141,13 +142,24 @@ def step_of(trace: Trace, at_ns: Ints) -> Ints:
     return np.searchsorted(trace.steps["start_ns"].to_numpy(), at_ns, side="right")
 
 
+def _batch_of(trace: Trace, at_ns: Ints) -> Ints:
+    """Return how many batches a DataLoader had handed over before each moment."""
+    ends_ns = trace.host_calls["end_ns"].to_numpy()[data_loading(trace).rows]
+    return np.searchsorted(np.sort(ends_ns), at_ns, side="right")
+
+
 def round_trips(trace: Trace, device: DeviceActivity, least_bytes: int) -> RoundTrips:
-    """Pair each copy out with the next copy back of as many bytes, requested in the same step."""
+    """Pair each copy out with the next copy back of as many bytes.
+
+    Both are requested in the same step, and before the next batch: the copy back would be of that.
+    """
     to_host = copies_to_host(trace, device, least_bytes)
     to_device = copies_to_device(trace, device, least_bytes)
-    step_out = step_of(trace, to_host.call_start_ns).tolist()
-    step_back = step_of(trace, to_device.call_start_ns).tolist()
-    alike: dict[tuple[int, float], deque[int]] = {}
+    step_out, step_back = (
+        list(zip(step_of(trace, at_ns).tolist(), _batch_of(trace, at_ns).tolist(), strict=True))
+        for at_ns in (to_host.call_start_ns, to_device.call_start_ns)
+    )
+    alike: dict[tuple[tuple[int, int], float], deque[int]] = {}
     for index, (step, amount) in enumerate(zip(step_back, to_device.bytes.tolist(), strict=True)):
         alike.setdefault((step, amount), deque()).append(index)
     start_back = to_device.start_ns.tolist()

@@ -26,6 +26,7 @@ LISTWISE = ("aten::_foreach_", "aten::_fused_")
 WEIGHT_AT = {"aten::linear": 1, "aten::mm": 1, "aten::matmul": 1, "aten::addmm": 2}
 """Index of the argument that is a weight, or its transpose."""
 NORMS = frozenset({"aten::_foreach_norm", "aten::linalg_vector_norm", "aten::norm"})
+SCALES = frozenset({"aten::mul_", "aten::_foreach_mul_"})
 Shape = tuple[int, ...]
 
 
@@ -48,7 +49,8 @@ class EmbeddingGradient:
     is_tied: bool
     """Whether a linear layer has a weight of the table's shape, as a language model's output."""
     is_clipped: bool
-    """Whether a norm is taken of all gradients with the table's, as for clipping."""
+    """Whether a norm is taken of the table or its gradient, and one of them is multiplied outside
+    of an optimizer: so gradients are clipped."""
 
 
 @computed
@@ -68,7 +70,10 @@ def embedding_gradients(trace: Trace) -> tuple[EmbeddingGradient, ...]:
             tables.setdefault(table, set()).add(row)
     optimizing = _optimizing(trace, is_inside)
     group, updates = distinct(trace, optimizing)
-    other_uses = _weights(trace, is_inside), _normed(trace, is_inside)
+    is_clipping = is_inside.copy()
+    is_clipping[optimizing] = False
+    clipped = _shapes_of(trace, is_clipping, NORMS) & _shapes_of(trace, is_clipping, SCALES)
+    other_uses = _weights(trace, is_inside), clipped
     return tuple(
         _gradient(trace, table, np.array(sorted(rows)), (optimizing, group, updates), other_uses)
         for table, rows in tables.items()
@@ -83,7 +88,7 @@ def _gradient(
     other_uses: tuple[set[Shape], set[Shape]],
 ) -> EmbeddingGradient:
     rows, group, updates = optimizing
-    weights, normed = other_uses
+    weights, clipped = other_uses
     shares = np.array([_list_share(name, dims, table) for name, dims in updates])[group]
     is_single = np.array([shape(dims, 0) == table for _, dims in updates], dtype=bool)[group]
     is_list = shares > 0
@@ -95,7 +100,7 @@ def _gradient(
         list_updates=rows[is_list],
         list_share=float(shares[is_list].mean()) if is_list.any() else 0.0,
         is_tied=bool({table, table[::-1]} & weights),
-        is_clipped=table in normed,
+        is_clipped=table in clipped,
     )
 
 
@@ -133,9 +138,9 @@ def _first_list(dims: str) -> Iterator[Shape]:
         yield from (tuple(tensor) for tensor in tensors if isinstance(tensor, list))
 
 
-def _normed(trace: Trace, is_inside: np.ndarray) -> set[Shape]:
-    """Return the shapes of tensors of which norms are taken, one by one or in lists."""
-    rows = np.flatnonzero(name_mask(trace.host_calls["name"], NORMS.__contains__) & is_inside)
+def _shapes_of(trace: Trace, is_inside: np.ndarray, names: frozenset[str]) -> set[Shape]:
+    """Return the shapes of tensors that some operators take first, one by one or in lists."""
+    rows = np.flatnonzero(name_mask(trace.host_calls["name"], names.__contains__) & is_inside)
     tensors = [dims for _, dims in distinct(trace, rows)[1]]
     return {shape(dims, 0) for dims in tensors} | {
         tensor for dims in tensors for tensor in _first_list(dims)
