@@ -193,6 +193,18 @@ def test_the_backlog_is_measured_once_at_the_end_of_a_stretch() -> None:
     assert times.summary["mean_ns"] >= 1_000_000_000
 
 
+def test_a_stretch_says_whether_the_profiler_ran_before_it() -> None:
+    times = StepTimes(lambda: 0)
+    seen = []
+    for _ in range(2):
+        for _ in range(6):
+            times.step_started()
+            times.step_ended()
+        times.stretch_ended()
+        seen.append(times.summary["after_profiler"])
+    assert seen == [0, 1]
+
+
 def test_a_stretch_that_is_too_short_leaves_the_figures_of_the_one_before() -> None:
     times = StepTimes(lambda: 0)
     for _ in range(6):

@@ -255,8 +255,8 @@ FUSED_LARGE_ATTENTION = speedup(
     2.0,
     16.0,
     "measured on an H200 (torch 2.11, bfloat16 by autocast, both ways): scores of 57 MiB 15 times, "
-    "of 288 MiB 16 times, of 128 MiB in a model with convolutions 4 times; FlashAttention's README: "
-    "2 to 4 times on an A100",
+    "of 288 MiB 16 times, of 128 MiB in a model with convolutions 4 times; FlashAttention's "
+    "README: 2 to 4 times on an A100",
 )
 FUSED_ATTENTION_CALLS = Factor(
     0.45,

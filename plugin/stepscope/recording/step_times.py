@@ -16,6 +16,9 @@ synchronization per stretch, where torch's profiler prepares to record. A stretc
 empty queue (at the start, after a slow step, after the synchronization that ends a window), so
 `mean_ns` with the backlog is the time per step on the device.
 
+`after_profiler` is 1 where the profiler ran before the stretch: CUPTI then stays loaded, and each
+launch takes longer (pytorch#144455: 10 to 20 % of the step).
+
 A sampler notes where the host is in these steps (`host_sampler.py`). Of a stretch with room, the
 values of tensors are read in two early steps, which are left out (`tensor_values.py`).
 """
@@ -72,6 +75,8 @@ class StepTimes:
         self._reader: Any = None
         """`TensorValues` of this process; None before the first step with room."""
         self._has_values = has_values
+        self._has_profiled = False
+        """Whether the profiler ran before the stretch in progress."""
         self._stretch_step = 0
         """Number of the step within its stretch."""
         self._step = 0
@@ -151,7 +156,9 @@ class StepTimes:
         first = len(numbers) - figures.get("count", 0)
         samples = self._sampler.summary(numbers[first:])
         if figures:
+            figures["after_profiler"] = int(self._has_profiled)
             self.summary, self.samples, self.measured_ns = figures, samples, spans_ns[first:]
+        self._has_profiled = True
 
     def ended(self) -> None:
         """Measure no further steps."""

@@ -166,8 +166,8 @@ RULE = Rule(
     why="The host must wait for the device to finish, copy, compute on a few cores, and copy back, "
     "while the device is idle.",
     detects="Copies to the host of at least `least_bytes` that are followed, in the same step and "
-    "before the next batch, by a copy of exactly as many bytes back. It reports where there are such pairs in "
-    "`least_steps` steps, or `least_pairs` in total, and they cost 1 % of the window.",
+    "before the next batch, by a copy of exactly as many bytes back. It reports where there are "
+    "such pairs in `least_steps` steps, or `least_pairs` in total, and they cost 1 % of the window.",
     silent=(
         "A copy back in the next step, or after the next batch of a DataLoader, is of that batch.",
         "Where the numbers of elements differ, equal sizes are chance: confidence is low.",

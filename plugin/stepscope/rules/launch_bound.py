@@ -8,6 +8,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
 from stepscope.analyses.idle.idle_tables import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.analyses.settings.unrecorded_steps import measured_steps
 from stepscope.base.calibration import FEWER_LAUNCHES
 from stepscope.base.findings import Evidence, EvidenceTable, Link
 from stepscope.base.formatting import share
@@ -59,11 +60,11 @@ def check(trace: Trace, options: Options) -> Results:
     kernels = span.per_step(gaps.kernel_count)
     if lost < options.warning_share or kernels < options.least_kernels:
         return
-    is_distorted = _is_distorted(trace)
+    is_distorted, is_slowed = _is_distorted(trace), _is_slowed(trace)
     table = _table(trace, device)
     yield Finding(
         severity="critical" if lost >= options.critical_share else "warning",
-        confidence="medium" if is_distorted else "high",
+        confidence="medium" if is_distorted or is_slowed else "high",
         message=f"{trace.dialect.device} {device.device} waits {phrases.time(trace, gaps.idle_ns)} "
         f"({share(lost)}) for the next of {kernels:,} kernels, in gaps of under 1 "
         f"ms{_split(gaps)}.",
@@ -79,6 +80,12 @@ def check(trace: Trace, options: Options) -> Results:
         ),
         fix=_fix(trace, gaps, options, is_distorted=is_distorted),
     )
+
+
+def _is_slowed(trace: Trace) -> bool:
+    """Return whether the unrecorded steps were measured with the profiler's remains loaded."""
+    steps = measured_steps(trace)
+    return steps is not None and steps.is_after_profiler
 
 
 def _is_distorted(trace: Trace) -> bool:
@@ -136,6 +143,11 @@ def _fix(trace: Trace, gaps: DispatchGaps, options: Options, *, is_distorted: bo
     caveats = list(RULE.fix.caveats)
     if is_distorted:
         caveats.append("Recording stacks causes such gaps: record again with_stack=False.")
+    if _is_slowed(trace):
+        caveats.append(
+            "The unrecorded steps were measured after a first recording, which slows launches "
+            "until the program ends: less may be saved. Time the fix without a profiler."
+        )
     if gaps.between_share >= options.python_share and gaps.has_operators:
         caveats.append(
             "Much of it is Python between operators: move it out of the loop; drop per-layer hooks."
@@ -194,7 +206,8 @@ RULE = Rule(
         "Gaps after a wait, in the allocator or while data was loaded are reported by other rules.",
         "Where under 95 % of the device's work has a recorded launch, or graphs were captured, "
         "it is inconclusive.",
-        "Where stacks were recorded, which causes such gaps, confidence is medium.",
+        "Where stacks were recorded, which causes such gaps, confidence is medium; also where the "
+        "unrecorded steps were measured after a first recording, as CUPTI then stays loaded.",
     ),
     saving="At most all idle time in such gaps, which replaying a graph saves; at least half of "
     "it. The device's work stays the same.",

@@ -38,7 +38,7 @@ from stepscope.rules.shared.kernel_time import Work
 LONG = 512
 """Rows of scores for which FlashAttention was measured."""
 LARGE_BYTES = 32 * 1024 * 1024
-"""Scores of a call that exceed the caches; on a CPU, from which a fused backward pass gains, too."""
+"""Scores of a call that exceed caches; on a CPU, from which a fused backward pass gains, too."""
 NARROW = 32
 """Numbers of a query on a CPU up to which scores take longer than the products."""
 EAGER = "eager_attention_forward"

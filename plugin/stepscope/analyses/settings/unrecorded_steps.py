@@ -40,6 +40,8 @@ class UnrecordedSteps:
     mean_ns: int | None = None
     """Mean time per step, until the device's work has ended. Rare slow steps, such as those that
     restart workers, are in it, and not in the median. None: not recorded."""
+    is_after_profiler: bool = False
+    """Whether the profiler had run before: on a device, launches then take longer."""
 
     @property
     def step_ns(self) -> int:
@@ -66,6 +68,7 @@ def measured_steps(trace: Trace) -> UnrecordedSteps | None:
         first_quartile_ns=None if is_behind else first,
         third_quartile_ns=None if is_behind else third,
         mean_ns=mean or None,
+        is_after_profiler=as_count(figures.get("after_profiler")) == 1,
     )
 
 
