@@ -167,7 +167,7 @@ RULE = Rule(
     "while the device is idle.",
     detects="Copies to the host of at least `least_bytes` that are followed, in the same step and "
     "before the next batch, by a copy of exactly as many bytes back. It reports where there are "
-    "such pairs in `least_steps` steps, or `least_pairs` in total, and they cost 1 % of the window.",
+    "such pairs in `least_steps` steps, or `least_pairs` in all, and they cost 1 % of the window.",
     silent=(
         "A copy back in the next step, or after the next batch of a DataLoader, is of that batch.",
         "Where the numbers of elements differ, equal sizes are chance: confidence is low.",
