@@ -49,12 +49,16 @@ dask: $(MADE)/dask ## start a Dask scheduler and workers on this machine, for --
 .PHONY: test
 test: $(MADE)/dev $(PAGE) chromium ## run the tests of the page and the package (some minutes)
 	$(NPM_RUN) test
-	STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "not (slow or peer)"
+	STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "not (slow or peer or every)"
 
 .PHONY: test-all
-test-all: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run the slow tests: peers, real traces, kills, more generated examples, pandas 2.2
-	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "frames and not slow"
-	$(PYTEST) $(PARALLEL) -m "slow or peer or hypothesis"
+test-all: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run the slow tests: peers, real traces, kills, pandas 2.2
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "frames and not (slow or every or browser)"
+	STEPSCOPE_HYPOTHESIS=brief $(PYTEST) $(PARALLEL) -m "(slow or peer) and not every"
+
+.PHONY: test-every
+test-every: $(MADE)/dev $(PAGE) $(MADE)/peers chromium ## run what is left: laws of every sample and trace, more generated examples
+	STEPSCOPE_EVERY_SAMPLE=1 $(PYTEST) $(PARALLEL) -m "every or hypothesis"
 
 .PHONY: check
 check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, words, spelling, dependencies and the page's size

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
+SAMPLE_LOGS = ROOT / "sample_logs"
 SHARED_TRACES = ROOT.parent / "shared" / "traces"
 HERE = Path(__file__).parent
 FRAME_FOLDERS = ("analyses", "health")
@@ -23,6 +25,12 @@ TAKES_LONG = ("browser", "peer", "recording", "slow")
 """Markers of tests in files that are begun first, so that none of them is alone at the end."""
 OF_A_RULE = re.compile(r"tests/rules/test_(?:rules|mutants)\.py::.*\[(\w+)")
 """What is tested of one rule: the traces of its cases are made once where it is in one process."""
+
+ALIKE = re.compile(r"num_workers_4/|1623143566756|sampled_rank-1|event_sync_multi|/mi300/")
+"""Real traces that are recorded as others are."""
+TRUTHS = ("test_samples.py", "test_story_advice.py", "test_scenarios.py", "rules")
+"""Tests of what is true of each sample: all samples count. Others test laws, of one sample of each
+scenario; of all in `make test-every`."""
 
 # Busy cores make examples slow, also to draw, without a defect. The same examples are drawn each
 # time, so that only a change makes a test fail: few in `make test`, all in `make test-all`, and new
@@ -64,11 +72,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(HERE).parts[0] in FRAME_FOLDERS:
             item.add_marker(pytest.mark.frames)
+        if is_repeated(item):
+            item.add_marker(pytest.mark.every)
         for name, reason in reasons.items():
             if item.nodeid.startswith(name):
                 item.add_marker(pytest.mark.skip(reason=f"quarantined: {reason}"))
     long = {item.path for item in items if any(map(item.get_closest_marker, TAKES_LONG))}
     items.sort(key=lambda item: item.path not in long)
+
+
+def is_repeated(item: pytest.Item) -> bool:
+    """Return whether a law is tested of a trace that is like another one of the same test."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or item.path.relative_to(HERE).parts[0] in TRUTHS:
+        return False
+    return any(is_like_another(value) for value in callspec.params.values())
+
+
+def is_like_another(value: object) -> bool:
+    """Return whether a parameter is a trace like another one: a path, or its end."""
+    if not isinstance(value, str | Path):
+        return False
+    path = Path(value)
+    if path.is_relative_to(SHARED_TRACES) or (isinstance(value, str) and value.endswith(".gz")):
+        return bool(ALIKE.search(str(path)))
+    runs = sample_runs()
+    name = path.relative_to(SAMPLE_LOGS) if path.is_relative_to(SAMPLE_LOGS) else path
+    return runs.get("/".join(name.parts[:2]), False)
+
+
+@cache
+def sample_runs() -> dict[str, bool]:
+    """Return the names of the samples' runs, and whether another run of its scenario precedes."""
+    folders = sorted({path.parent for path in SAMPLE_LOGS.rglob("*.pt.trace.json.gz")})
+    names = [folder.relative_to(SAMPLE_LOGS).as_posix() for folder in folders]
+    scenarios = [name.partition("/")[0] for name in names]
+    return {name: scenarios.index(scenarios[row]) < row for row, name in enumerate(names)}
 
 
 def quarantined() -> dict[str, str]:

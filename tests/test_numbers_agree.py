@@ -853,7 +853,7 @@ RUNS = sorted({path.parent for path in SAMPLE_LOGS.rglob("*.pt.trace.json.gz")})
 
 
 def samples() -> Iterator[Any]:
-    """Yield the folders of the quick samples, and, which are slow, one of each other scenario."""
+    """Yield the folders of the quick samples, and one of each other scenario."""
     scenarios = {name.split("/")[0] for name in QUICK}
     for folder in RUNS:
         name = folder.relative_to(SAMPLE_LOGS).as_posix()
@@ -862,7 +862,7 @@ def samples() -> Iterator[Any]:
             yield pytest.param(folder, id=name)
         elif scenario not in scenarios or EVERY in os.environ:
             scenarios.add(scenario)
-            yield pytest.param(folder, id=name, marks=pytest.mark.slow)
+            yield pytest.param(folder, id=name, marks=pytest.mark.every)
 
 
 def contradictions(it: Shown) -> list[str]:

@@ -102,7 +102,7 @@ def see_other_views(seen: Visit, run: RunState) -> None:
             seen.shows_something()
 
 
-@pytest.mark.slow
+@pytest.mark.every
 def test_the_views_of_each_scenarios_last_run_say_what_the_server_says_in_tensorboard(
     in_tensorboard: Visit,
 ) -> None:

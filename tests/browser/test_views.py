@@ -57,7 +57,7 @@ def see(seen: Visit, view: str, run: RunState, **state: str) -> None:
     seen.shows_something()
 
 
-@pytest.mark.slow
+@pytest.mark.every
 def test_every_view_of_every_scenario_shows_something_in_tensorboard(
     in_tensorboard: Visit,
 ) -> None:
