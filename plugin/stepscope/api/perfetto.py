@@ -17,7 +17,7 @@ HINT = "pip install 'stepscope[perfetto]'"
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
     "worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'"
+    "font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'; base-uri 'self'"
 )
 """Looser than stepscope's: its engine is WebAssembly in a worker. It permits no other machine."""
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
