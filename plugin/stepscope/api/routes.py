@@ -52,7 +52,7 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
 
 
 def _require_same_origin() -> None:
-    """Refuse what a page of another origin requests, as browsers say it.
+    """Refuse requests of pages of other origins, which browsers mark.
 
     It could not read the response, but start a reading or an expensive query, also with an image
     or a frame. Following a link is allowed.

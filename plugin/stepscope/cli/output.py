@@ -101,7 +101,7 @@ def write(text: str, output: str | None, *, has_commands: bool = False) -> None:
 
 
 def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = True) -> None:
-    """Print what a function writes.
+    """Print the output of a function.
 
     A terminal and a log receive it without control characters and commands; a file and another
     program as it is.
