@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,13 +23,17 @@ import hostile
 import tracebuild
 from logs import ROWS, write_long_ago, write_run
 from stepscope.advice import rule_packages
+from stepscope.analyses.operators.elementwise_traffic import list_types
 from stepscope.api.app import create_app
-from stepscope.base.plain_text import CONTROL, without_commands
+from stepscope.base.plain_text import CONTROL, plain, without_commands
+from stepscope.base.urls import redacted
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.cli import cli
 from stepscope.cli.output import log_formatter
+from stepscope.model.frames.source import as_number
 from stepscope.render.json import escaped
+from stepscope.rules.explicit_device_sync import MEASURES
 from stepscope.tensorboard import mounted
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,7 +55,15 @@ SUBJECTS = frozenset(
             "terminal",
             "log-commands",
         ),
-        *("sarif", "editor-links", "special-files", "bombs", "deep-documents", "settings-files"),
+        *(
+            "sarif",
+            "editor-links",
+            "special-files",
+            "bombs",
+            "long-texts",
+            "deep-documents",
+            "settings-files",
+        ),
         *("traversal", "downloads", "sql", "secrets", "expressions", "queries", "connections"),
         *("host", "origin", "posts", "headers", "cache", "packages", "record"),
     }
@@ -271,6 +284,26 @@ def test_what_is_no_file_is_named_and_the_others_are_read(
     result = CliRunner().invoke(cli, ["advise", "run"])
     assert result.exit_code in (0, 1), result.output
     assert "x.1.pt.trace.json" in result.output
+
+
+# Long texts
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (as_number, "0" * 100_000 + "x"),
+        (list_types, "multi_tensor_apply" + "Functor" * 15_000),
+        (MEASURES.search, "): " * 35_000),
+        (redacted, "a" * 100_000 + "://"),
+        (plain, "\r" * 100_000),
+        (without_commands, " \n" * 50_000),
+    ],
+)
+def test_a_text_takes_time_by_its_length(read: Callable[[str], object], text: str) -> None:
+    began = time.process_time()
+    read(text)
+    assert time.process_time() - began < 1, "quadratic: minutes"
 
 
 # Settings, and code of others

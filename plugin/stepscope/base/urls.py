@@ -9,12 +9,12 @@ from urllib.parse import unquote
 
 WEB = ("http", "https")
 AROUND_A_HOST = re.compile(
-    r"(?P<scheme>[a-zA-Z][\w+.-]*)://(?P<user>[^/\s'\"]*"
+    r"(?P<scheme>[a-zA-Z][\w+.-]{0,30})://(?P<user>[^/\s'\"]*"
     r"|(?:(?<=s3://)|(?![^/:@\s'\"]*:\d*/))[^/:@\s'\"]*:[^@\s'\"]*)@"
 )
 """A password may contain slashes, as those of S3 do; elsewhere, digits before one are a port."""
 QUERY = re.compile(
-    r"(?P<page>https?://[^\s?#'\"]*[?#]|\w[\w+.-]*://[^\s?'\"]*\?(?=[^\s'\"=]*=))[^\s'\"]*"
+    r"(?P<page>https?://[^\s?#'\"]*[?#]|\w[\w+.-]{0,30}://[^\s?'\"]*\?(?=[^\s'\"=]*=))[^\s'\"]*"
 )
 """Elsewhere than on the web, a `?` without a `=` is part of a name."""
 CONTAINER_AT_ACCOUNT = ("abfs", "abfss", "wasb", "wasbs")
