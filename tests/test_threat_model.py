@@ -219,7 +219,7 @@ def test_no_path_leaves_the_page_in_tensorboard(served: Catalog, tmp_path: Path)
     (tmp_path / "static").mkdir()
     (tmp_path / "secret.txt").write_text("secret")
     app = create_app(served, static=tmp_path / "static")
-    app.wsgi_app = mounted(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = mounted(app.wsgi_app)  # type: ignore[assignment, method-assign]
     client = app.test_client()
     for attack in ATTACKS:
         response = client.get(f"/data/plugin/stepscope/{attack}")
