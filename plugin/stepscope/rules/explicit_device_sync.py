@@ -21,7 +21,7 @@ from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 CALL = re.compile(SYNCHRONIZE_NAME)
 OF_PROFILER = re.compile(r"^torch[/\\](?:profiler|autograd[/\\]profiler)")
 MEASURES = re.compile(
-    r"^(?:(?!\): ).)*+\): .*(?:profil|timer|benchmark|elapsed)"
+    r"^(?:(?!\): ).)*\): .*(?:profil|timer|benchmark|elapsed)"
     r"|(?:^|[/\\])\w*(?:timer|profiler)s?\.py\(",
     re.IGNORECASE,
 )
