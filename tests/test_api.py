@@ -345,7 +345,10 @@ def test_long_answers_are_compressed_for_those_who_ask(client: flask.testing.Fla
 
 def test_every_answer_forbids_guessing_its_type(client: flask.testing.FlaskClient) -> None:
     for path in ("/api/runs", "/api/nope", "/index.html", "/index.js", "/"):
-        assert client.get(path).headers["X-Content-Type-Options"] == "nosniff", path
+        headers = client.get(path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff", path
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin", path
+        assert headers["Referrer-Policy"] == "no-referrer", path
 
 
 def test_the_page_has_its_policy_and_its_assets_are_kept(tmp_path: Path) -> None:

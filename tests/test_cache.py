@@ -349,3 +349,23 @@ def test_it_lies_in_the_users_own_folder_unless_one_is_named(
     column_cache.columns_of(path, storage.stamp(path), own, trace)
     assert entry_in(tmp_path / "home" / "stepscope").suffix == ".columns"
     assert (tmp_path / "home" / "stepscope").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such owners")
+def test_the_users_own_folder_is_not_used_if_others_can_write_to_it(
+    trace: Counted,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    own = tmp_path / "own"
+    monkeypatch.setattr(cache_folder, "user_cache_folder", lambda: str(own))
+    columns_of(trace, own)
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.chmod(0o777)
+    columns_of(trace, own)
+    own.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: own.stat().st_uid + 1)
+    columns_of(trace, own)
+    assert trace.count == 3
+    assert "other users can write to it" in " ".join(warnings_in(caplog))

@@ -239,13 +239,18 @@ def test_a_formula_is_text_in_csv_and_itself_in_json(
     log: Path, tables: dict[str, Any], dtype: str
 ) -> None:
     evil = "=HYPERLINK(1)"
-    names = pd.Series([evil, "-1", None], dtype=object)
+    names = pd.Series([evil, "-1", None, " \uff1d1"], dtype=object)
     frame = pd.DataFrame({"name": names if dtype == "object" else names.astype("category")})
     tables["evil"] = of(frame, Column("name", dtype, "text", "A name."))
     lines = run(log / "second", "--table", "evil").stdout.splitlines()
-    assert lines[1:] == ["second,w,1,3,'=HYPERLINK(1)", "second,w,1,3,'-1", "second,w,1,3,"]
+    assert lines[1:] == [
+        "second,w,1,3,'=HYPERLINK(1)",
+        "second,w,1,3,'-1",
+        "second,w,1,3,",
+        "second,w,1,3,' \uff1d1",
+    ]
     found = json.loads(run(log / "second", "--table", "evil", "--format", "json").stdout)
-    assert [row["name"] for row in found["rows"]] == [evil, "-1", None]
+    assert [row["name"] for row in found["rows"]] == [evil, "-1", None, " \uff1d1"]
 
 
 def test_a_recording_without_the_table_is_told_with_its_remedy(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from generated import examples
 from loading import columns_of
 from stepscope import ingest
+from stepscope.base.config import FileLimits
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import (
     EventColumns,
@@ -25,7 +26,6 @@ from stepscope.ingest import (
     reader,
 )
 from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
-from stepscope.ingest.reader import Limits
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": 10, "dur": 5}
 
@@ -554,17 +554,31 @@ def test_a_file_that_is_not_there_or_a_folder_says_so(tmp_path: Path) -> None:
 def test_a_file_that_inflates_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(json.dumps([EVENT] * 50_000).encode()))
-    with pytest.raises(UnreadableError, match=r"more than 1\.00 MiB of JSON"):
-        ingest.read(str(path), limits=Limits(inflated_bytes=1 << 20))
+    with pytest.raises(UnreadableError, match=r"more than 1\.00 MiB of JSON.*STEPSCOPE_MAX_JSON"):
+        ingest.read(str(path), limits=FileLimits(json_bytes=1 << 20))
+
+
+def test_a_file_that_inflates_far_beyond_its_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([EVENT]).encode() + b" " * (40 << 20)))
+    monkeypatch.setattr(inflate, "FREE_BYTES", 1 << 20)
+    with pytest.raises(UnreadableError, match=r"250 times as large.*STEPSCOPE_MAX_RATIO"):
+        ingest.read(str(path))
+    monkeypatch.setenv("STEPSCOPE_MAX_RATIO", "2000")
+    assert len(ingest.read(str(path))) == 1
 
 
 def test_a_file_of_too_many_events_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.json"
     path.write_text(json.dumps([{}] * 101))
-    with pytest.raises(UnreadableError, match="This contains more than 100 events") as caught:
-        ingest.read(str(path), limits=Limits(events=100))
+    with pytest.raises(
+        UnreadableError, match=r"more than 100 events.*STEPSCOPE_MAX_EVENTS"
+    ) as caught:
+        ingest.read(str(path), limits=FileLimits(events=100))
     assert caught.value.remedy
-    assert len(ingest.read(str(path), limits=Limits(events=101))) == 101
+    assert len(ingest.read(str(path), limits=FileLimits(events=101))) == 101
 
 
 def test_progress_comes_while_reading(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Column } from '../api/types.gen';
-import { fileName, toCsv, toJson } from './export';
+import { fileName, toCsv, toJson, toMarkdown } from './export';
 
 const column = (key: string, unit: Column['unit']): Column => ({
   key,
@@ -25,9 +25,11 @@ describe('CSV', () => {
   });
 
   it('keeps spreadsheets from running a text, and numbers as they are', () => {
-    const rows = ['=1+1', '+1', '-1', '@x', '\tx'].map((name) => [name, -5, 0]);
+    const rows = ['=1+1', '+1', '-1', '@x', '\tx', ' =1', '＝1'].map((name) => [name, -5, 0]);
     const lines = toCsv({ columns, rows }).split('\r\n').slice(1, -1);
-    expect(lines).toEqual(["'=1+1,-5,0", "'+1,-5,0", "'-1,-5,0", "'@x,-5,0", "'\tx,-5,0"]);
+    expect(lines).toEqual(
+      ["'=1+1", "'+1", "'-1", "'@x", "'\tx", "' =1", "'＝1"].map((name) => `${name},-5,0`),
+    );
   });
 
   it('never lets a cell begin like a formula', () => {
@@ -46,6 +48,17 @@ it('JSON says what it is of, with columns and one object a row', () => {
     search: 'x',
     columns: [{ key: 'name' }, { key: 'total', unit: 'ns' }, { key: 'part' }],
     rows: [{ name: 'x', total: 1, part: null }],
+  });
+});
+
+describe('Markdown', () => {
+  it('shows a text as it is, without links, tags, mentions and tables', () => {
+    const name =
+      '[x](javascript:a) ![](http://evil.example) <img> @all `code` |\n# *b* \u202e\u001b';
+    const [, , row] = toMarkdown({ columns: columns.slice(0, 1), rows: [[name]] }).split('\n');
+    expect(row).toBe(
+      '| \\[x\\](javascript:a) !\\[\\](http://evil.example) \\<img\\> @<!-- -->all \\`code\\` \\| \\# \\*b\\* \uFFFD\uFFFD |',
+    );
   });
 });
 

@@ -9,7 +9,7 @@ export interface ExportTable {
 }
 
 /** Spreadsheets evaluate cells that look like formulas; numbers are safe. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/;
 
 function csvCell(value: CellValue): string {
   if (value === null || value === undefined) return '';
@@ -39,10 +39,24 @@ export function toJson(table: ExportTable, about: Readonly<Record<string, unknow
 export function toMarkdown({ columns, rows }: ExportTable): string {
   return markdownTable(
     columns.map(({ label, unit }) => label + unitSuffix(unit)),
-    rows.map((row) => row.map((cell) => String(cell ?? ''))),
+    rows.map((row) => row.map((cell) => markdownText(String(cell ?? '')))),
   );
 }
 
+const MARKUP = /[\\`*_{}[\]<>~#&]/g;
+/** Control characters, and marks that reverse the text after them. */
+const CONTROL = /[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+
+/** Text as one line that Markdown shows as it is, without links, tags and mentions. */
+export function markdownText(text: string): string {
+  return text
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(CONTROL, '\uFFFD')
+    .replaceAll(MARKUP, '\\$&')
+    .replaceAll('@', '@<!-- -->');
+}
+
+/** A table of cells in Markdown. */
 export function markdownTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],

@@ -40,6 +40,22 @@ describe('the address of a line', () => {
     expect(EDITORS.map(({ template }) => faultOf(template))).toEqual(EDITORS.map(() => null));
   });
 
+  it('leads to no other machine and out of no folder', () => {
+    const paths = [
+      '//evil/share/x.py',
+      '\\\\evil\\share\\x.py',
+      '../../x.py',
+      '/a/../../x.py',
+      '/a\n/x.py',
+    ];
+    for (const path of paths) {
+      expect(editorAddress({ path, line: 1 }, vscode ?? NO_EDITOR)).toBeNull();
+    }
+    const root = { ...NO_EDITOR, template: vscode?.template ?? '', to: '/home/me' };
+    expect(editorAddress({ path: '../x.py', line: 1 }, root)).toBeNull();
+    expect(editorAddress({ path: 'a..b/x..py', line: 1 }, root)).toContain('/a..b/x..py');
+  });
+
   it('keeps a path’s own % and # within the path', () => {
     expect(editorAddress({ path: '/a/50%#b?.py', line: 3 }, vscode ?? NO_EDITOR)).toBe(
       'vscode://file/a/50%25%23b%3F.py:3',

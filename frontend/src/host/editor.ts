@@ -51,11 +51,21 @@ export function localPath(path: string, { from, to }: EditorSettings): string {
   return ABSOLUTE.test(path) ? path : `${to.replace(/\/$/, '')}/${path}`;
 }
 
-/** The URL that opens a line in the user's editor; null without an editor. */
+/**
+ * Whether a path from a trace is one of a source file on this machine: a path with two slashes at
+ * its start would make Windows log in at another machine, and `..` leads out of the folder that the
+ * user named.
+ */
+function isSafe(path: string): boolean {
+  return !/^\/\/|(?:^|\/)\.\.(?:\/|$)|\p{Cc}/u.test(path);
+}
+
+/** The URL that opens a line in the user's editor; null without an editor or a safe path. */
 export function editorAddress(location: SourceLocation, settings: EditorSettings): string | null {
   const { template } = settings;
   if (template.trim() === '' || faultOf(template) !== null) return null;
   const path = localPath(location.path, settings).replaceAll('\\', '/');
+  if (!isSafe(path)) return null;
   // `vscode://file/{file}` with `/home/…` would have two slashes; with `C:/…` it needs one.
   const file = encodePath(template.includes('/{file}') ? path.replace(/^\//, '') : path);
   return template

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'"
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'; "
+    "base-uri 'none'; form-action 'none'"
 )
 """TensorBoard checks it and warns of sources that it does not accept."""
 WORTH_COMPRESSING_BYTES = 1024
@@ -86,6 +87,7 @@ def finished(response: flask.Response) -> flask.Response:
     """Compress a response where that saves bytes, and add the common headers."""
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     if response.mimetype == "text/html":
         response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
     return _compressed(response)

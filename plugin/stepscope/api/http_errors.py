@@ -15,6 +15,7 @@ from stepscope.base.errors import (
     UnreadableError,
     in_one_line,
 )
+from stepscope.base.plain_text import plain
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,12 @@ def foreign(header: str) -> RefusalError:
     return RefusalError(403, ApiError("not-our-page", message, "Send the header with any value."))
 
 
+def other_origin() -> RefusalError:
+    """Return the refusal for a request of a page of another origin."""
+    message = "This request comes from a page of another origin."
+    return RefusalError(403, ApiError("other-origin", message, "Open the server's own page."))
+
+
 def unreadable(message: str, remedy: str) -> RefusalError:
     """Return the refusal for a file that cannot be used."""
     return RefusalError(422, ApiError("unreadable", message, remedy))
@@ -91,7 +98,7 @@ def _refusal_of(error: Exception) -> tuple[int, ApiError]:
     if isinstance(error, HTTPException) and error.code:
         name = error.name.lower().replace(" ", "-")
         return error.code, ApiError(name, error.description or error.name)
-    log.error("a request failed: %s: %s", flask.request.path, in_one_line(error))
+    log.error("a request failed: %s: %s", plain(flask.request.path), plain(in_one_line(error)))
     message = f"stepscope failed on this request ({type(error).__name__})."
     return 500, ApiError("failed", message, "The server's log has the traceback; please report it.")
 

@@ -55,7 +55,8 @@ def _content(path: str, modified_ns: int) -> bytes:  # noqa: ARG001 (part of the
     return Path(path).read_bytes()
 
 
-def _stored(static: Path, name: str) -> bytes | None:
+def stored(static: Path, name: str) -> bytes | None:
+    """Return the content of a file below a folder; None if there is none."""
     path = safe_join(str(static), name)
     try:
         if path is None or not Path(path).is_file():
@@ -67,7 +68,7 @@ def _stored(static: Path, name: str) -> bytes | None:
 
 def file(static: Path, name: str) -> flask.Response:
     """Return one file of the page."""
-    body = _stored(static, name)
+    body = stored(static, name)
     if body is None:
         body = {"index.html": NOT_BUILT, "index.js": ENTRY}.get(name, "").encode()
     kind = TYPES.get(PurePosixPath(name).suffix)

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import flask
 from werkzeug.exceptions import NotFound
-from werkzeug.security import safe_join
+
+from stepscope.api import page
 
 ADDRESS = "perfetto/index.html"
 HINT = "pip install 'stepscope[perfetto]'"
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; "
     "worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'"
+    "font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'; base-uri 'self'"
 )
 """Looser than stepscope's: its engine is WebAssembly in a worker. It permits no other machine."""
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
@@ -39,12 +40,12 @@ def register(app: flask.Flask) -> None:
     @app.get("/perfetto/<path:name>")
     def perfetto(name: str) -> flask.Response:
         root = folder()
-        path = safe_join(str(root), name) if root is not None else None
-        if path is None or not Path(path).is_file():
+        body = page.stored(root, name) if root is not None else None
+        if body is None:
             msg = f"Perfetto's page is not installed. Install it with {HINT}"
             raise NotFound(msg)
-        kind = TYPES.get(Path(path).suffix) or guess_type(path)[0] or "application/octet-stream"
-        response = flask.Response(Path(path).read_bytes(), mimetype=kind)
+        kind = TYPES.get(Path(name).suffix) or guess_type(name)[0] or "application/octet-stream"
+        response = flask.Response(body, mimetype=kind)
         response.headers["Content-Security-Policy"] = CONTENT_POLICY
         response.headers["Cache-Control"] = "no-cache"
         return response

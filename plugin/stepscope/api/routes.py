@@ -18,6 +18,7 @@ from stepscope.catalog.catalog import Catalog
 def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) -> None:
     """Add the routes of the API to an app."""
     api = flask.Blueprint("api", __name__, url_prefix="/api")
+    api.before_request(_require_same_origin)
     endpoints = tuple(endpoints)
     run_advice, results = RunAdvice(catalog), RunResults(catalog)
 
@@ -48,6 +49,18 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
         name = change.path.replace("/", "_")
         api.add_url_rule(f"/{change.path}", name, _post(catalog, results, change), methods=["POST"])
     app.register_blueprint(api)
+
+
+def _require_same_origin() -> None:
+    """Refuse requests of pages of other origins, which browsers mark.
+
+    It could not read the response, but start a reading or an expensive query, also with an image
+    or a frame. Following a link is allowed.
+    """
+    headers = flask.request.headers
+    is_foreign = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
+    if is_foreign and headers.get("Sec-Fetch-Dest") != "document":
+        raise http_errors.other_origin()
 
 
 def _get(dispatcher: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Response]:

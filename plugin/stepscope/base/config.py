@@ -24,6 +24,19 @@ ON = frozenset({"1", "yes", "on", "true"})
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileLimits:
+    """Limits per file: one beyond them is refused with an error that names the setting."""
+
+    json_bytes: int = 64 * 2**30
+    """Size of the JSON: 64 GiB far exceeds memory, even as columns. `STEPSCOPE_MAX_JSON`."""
+    events: int = 500_000_000
+    """Small events reach this limit long before the bytes reach theirs. `STEPSCOPE_MAX_EVENTS`."""
+    ratio: int = 250
+    """Bytes of JSON per compressed byte, beyond the first GiB: traces have 10 to 30, zeros 1000.
+    `STEPSCOPE_MAX_RATIO`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CacheSettings:
     """Location and size of the cache of parsed traces."""
 
@@ -75,6 +88,20 @@ class Settings:
     """
 
 
+def file_limits(environment: Mapping[str, str] = os.environ) -> FileLimits:
+    """Return the limits per file from the environment, which child processes inherit.
+
+    Raises:
+        UsageError: A value is not a number or size.
+    """
+    default = FileLimits()
+    return FileLimits(
+        json_bytes=_size(environment, "STEPSCOPE_MAX_JSON", default.json_bytes),
+        events=_whole(environment, "STEPSCOPE_MAX_EVENTS", default.events),
+        ratio=_whole(environment, "STEPSCOPE_MAX_RATIO", default.ratio),
+    )
+
+
 def settings(  # noqa: PLR0913 (one argument a setting)
     environment: Mapping[str, str] = os.environ,
     *,
@@ -92,6 +119,7 @@ def settings(  # noqa: PLR0913 (one argument a setting)
         UsageError: A value is not a number or size, or is too small.
     """
     default = Settings()
+    file_limits(environment)  # reports invalid values before a file is read
     return Settings(
         memory_bytes=_memory_bytes(environment, memory),
         jobs=_jobs(environment, jobs),

@@ -8,8 +8,15 @@ from pathlib import PurePath, PureWindowsPath
 from urllib.parse import unquote
 
 WEB = ("http", "https")
-AROUND_A_HOST = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*)://(?P<user>[^/\s'\"]*)@")
-WEB_QUERY = re.compile(r"(?P<page>https?://[^\s?'\"]*)\?[^\s'\"]*")
+AROUND_A_HOST = re.compile(
+    r"(?P<scheme>[a-zA-Z][\w+.-]{0,30})://(?P<user>[^/\s'\"]*"
+    r"|(?:(?<=s3://)|(?![^/:@\s'\"]*:\d*/))[^/:@\s'\"]*:[^@\s'\"]*)@"
+)
+"""A password may contain slashes, as those of S3 do; elsewhere, digits before one are a port."""
+QUERY = re.compile(
+    r"(?P<page>https?://[^\s?#'\"]*[?#]|\w[\w+.-]{0,30}://[^\s?'\"]*\?(?=[^\s'\"=]*=))[^\s'\"]*"
+)
+"""Elsewhere than on the web, a `?` without a `=` is part of a name."""
 CONTAINER_AT_ACCOUNT = ("abfs", "abfss", "wasb", "wasbs")
 """Schemes whose part before the `@` is a container; elsewhere it is a user or a token."""
 
@@ -87,12 +94,12 @@ def redacted(text: str, path: str = "") -> str:
         text = text.replace(secret, "***")
     if "://" not in text:
         return text
-    return WEB_QUERY.sub(r"\g<page>?***", AROUND_A_HOST.sub(_without_user, text))
+    return QUERY.sub(r"\g<page>***", AROUND_A_HOST.sub(_without_user, text))
 
 
 def _secrets(path: str) -> list[str]:
     """Return the secret parts of a URL, the longest first."""
-    secrets = [path.partition("?")[2]] if scheme(path) in WEB else []
+    secrets = [path.partition(sign)[2] for sign in "?#"] if scheme(path) in WEB else []
     match = AROUND_A_HOST.match(path)
     if match and _without_user(match) != match[0]:
         secrets += [match["user"], match["user"].partition(":")[2]]

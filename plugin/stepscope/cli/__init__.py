@@ -8,6 +8,7 @@ import click
 
 from stepscope._version import __version__
 from stepscope.base.errors import StepscopeError
+from stepscope.base.plain_text import plain_lines, without_commands
 from stepscope.cli.advise import advise
 from stepscope.cli.compare import compare
 from stepscope.cli.cut import cut
@@ -15,6 +16,7 @@ from stepscope.cli.explain import explain
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.memory import memory
+from stepscope.cli.output import log_formatter
 from stepscope.cli.query import query
 from stepscope.cli.record import record
 from stepscope.cli.rules import rules
@@ -58,7 +60,8 @@ class _Refusal(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""
-        click.echo(f"stepscope: {self.format_message()}", file=file or sys.stderr)
+        message = without_commands(plain_lines(self.format_message()))
+        click.echo(f"stepscope: {message}", file=file or sys.stderr)
 
 
 class _Failure(_Refusal):
@@ -129,4 +132,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals without µ
+    import logging
+
+    if logging.lastResort is not None:  # prints warnings, as no other handler is set
+        logging.lastResort.setFormatter(log_formatter())
     cli(prog_name="stepscope")

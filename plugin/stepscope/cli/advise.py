@@ -16,7 +16,7 @@ from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.options import with_options
-from stepscope.cli.output import Printing, width, with_printing
+from stepscope.cli.output import Printing, width, with_printing, write_message
 from stepscope.cli.selection import Selection
 from stepscope.cli.summary_reading import Extraction, values_of
 
@@ -140,7 +140,7 @@ def _print_problems(report: "Report") -> None:
     from stepscope.render import phrases
 
     for line in (*phrases.problems(report), *report.notes):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
 
 
 def _report(

@@ -9,7 +9,7 @@ import click
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
-from stepscope.cli.output import Printing, width, with_printing
+from stepscope.cli.output import Printing, width, with_printing, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.summary_reading import Extraction, values_of
 
@@ -101,7 +101,7 @@ def compare(  # noqa: PLR0913 (one parameter per option)
     if percent is None:
         return
     for line in _not_comparable(report):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
     if _is_regressed(report, percent):
         raise click.exceptions.Exit(REGRESSED)
     if any(_not_comparable(report)):
@@ -133,7 +133,7 @@ def _report(
     shown_problems = as_problems(problems)
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=shown_problems)):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
     first, *others = [
         (name, select_steps(traces, selected[min(at, 1)]))
         for at, (name, traces) in enumerate(sampled.items())

@@ -7,6 +7,7 @@ import click
 
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.one_trace import one_at, run_task
+from stepscope.cli.output import write_message
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def cut(  # noqa: PLR0913 (one parameter per option)
         msg = "give --steps, or --start and --end"
         raise click.UsageError(msg)
     excerpt = run_task(one_at(path, selection), functools.partial(task, request=request), effort)
-    click.echo(f"stepscope: {_message(excerpt, output)}", err=True)
+    write_message(_message(excerpt, output))
 
 
 def _time_ns(start_ms: float | None, end_ms: float | None) -> tuple[int, int]:

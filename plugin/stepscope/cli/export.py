@@ -1,17 +1,17 @@
 """`stepscope export`: write tables as CSV, JSON or Parquet."""
 
-import io
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stepscope.cli.file_reading import Effort, with_effort
-from stepscope.cli.output import is_coloured, width
+from stepscope.cli.output import is_coloured, print_content, width
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.table_reading import TableRequest, print_problems, read_tables
 
@@ -133,7 +133,9 @@ def _write(tables: "Sequence[GatheredTable]", request: ExportRequest) -> None:
 
     if request.output == TO_STDOUT:
         for table in tables:
-            _print(table, request.form)
+            print_content(
+                partial(table_export.write, table, request.form), is_text=request.form != "parquet"
+            )
         return
     target = Path(request.output)
     is_folder = len(request.names) > 1 or target.is_dir() or request.output.endswith(("/", "\\"))
@@ -142,19 +144,6 @@ def _write(tables: "Sequence[GatheredTable]", request: ExportRequest) -> None:
     for table in tables:
         path = target / f"{table.name}.{request.form}" if is_folder else target
         table_export.write_file(table, request.form, path)
-
-
-def _print(table: "GatheredTable", form: "Form") -> None:
-    """Write to standard output; without control characters to a terminal."""
-    from stepscope.render import phrases, table_export
-
-    if not sys.stdout.isatty():
-        table_export.write(table, form, sys.stdout.buffer)
-        return
-    content = io.BytesIO()
-    table_export.write(table, form, content)
-    text = content.getvalue().decode().replace("\r\n", "\n")
-    click.echo(phrases.plain(text), nl=False)
 
 
 def _table_list(as_json: bool) -> str:  # noqa: FBT001

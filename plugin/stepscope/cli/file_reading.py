@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.base.plain_text import plain
 from stepscope.cli.options import with_options
+from stepscope.cli.output import write_message
 
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
@@ -132,7 +134,7 @@ def result_in(file: "TraceFile", outcome: "ResultWithDamage") -> Any:  # noqa: A
     from stepscope.render import phrases
 
     for item in outcome.damage:
-        click.echo(f"stepscope: {phrases.plain(file.path)}: {phrases.health(item)}", err=True)
+        write_message(f"{plain(file.path)}: {phrases.health(item)}")
     return outcome.result
 
 
@@ -175,7 +177,7 @@ def cluster(settings: "Settings") -> "Cluster":
     """Return the user's cluster, which reports waiting on standard error."""
     from stepscope.readers.cluster import Cluster
 
-    return Cluster(settings.scheduler, say=lambda text: click.echo(f"stepscope: {text}", err=True))
+    return Cluster(settings.scheduler, say=write_message)
 
 
 def _is_worth_processes(requests: "Sequence[ReadRequest]") -> bool:

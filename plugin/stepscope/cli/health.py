@@ -9,7 +9,7 @@ import click
 
 from stepscope.cli.file_reading import Effort, read, request_for, with_effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
-from stepscope.cli.output import Printing, width, with_printing
+from stepscope.cli.output import Printing, width, with_printing, write_message
 
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
@@ -63,7 +63,7 @@ def health(
 
     report = _report(paths, effort)
     for line in phrases.problems(report):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
     if report.files or printing.form == "json":
         printing.write(_rendered(report, printing))
     if not report.files:

@@ -1,13 +1,25 @@
-"""The output of commands: file or terminal, format, width, colours."""
+"""The output of commands: file or terminal, format, width, colours.
 
+Renderers leave no control characters of a trace in their texts; commands that a log of continuous
+integration would run are taken from what is printed here.
+"""
+
+import io
+import os
+import stat
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
+from stepscope.base.plain_text import plain_lines, without_commands
 from stepscope.cli.options import Command, with_options
+
+if TYPE_CHECKING:
+    import logging
 
 Format = Literal["text", "json", "markdown", "csv", "brief", "sarif", "html", "github"]
 FORMATS: tuple[Format, ...] = ("text", "json", "markdown")
@@ -30,7 +42,10 @@ class Printing:
 
     def write(self, text: str) -> None:
         """Write text to the output."""
-        write(text, self.output)
+        if self.form == "csv" and self.output is None:
+            print_content(lambda sink: sink.write(text.encode()))
+        else:
+            write(text, self.output, has_commands=self.form == "github")
 
 
 def with_printing(meaning: str, *more: Format) -> Callable[[Command], Command]:
@@ -74,9 +89,58 @@ def width() -> int:
     return max(40, min(console.width, 120)) if console.is_terminal else 80
 
 
-def write(text: str, output: str | None) -> None:
-    """Write text to a file; without a file, print it."""
+def write(text: str, output: str | None, *, has_commands: bool = False) -> None:
+    """Write text to a file; without a file, print it.
+
+    `has_commands` is for text with commands of ours, whose other texts are escaped.
+    """
     if output is None:
-        click.echo(text, nl=False, color=True)
+        click.echo(text if has_commands else without_commands(text), nl=False, color=True)
     else:
         Path(output).write_text(text, encoding="utf-8")
+
+
+def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = True) -> None:
+    """Print the output of a function.
+
+    A terminal and a log receive it without control characters and commands; a file and another
+    program as it is.
+    """
+    if not is_text or not is_read_by_people():
+        write_to(sys.stdout.buffer)
+        return
+    content = io.BytesIO()
+    write_to(content)
+    write(plain_lines(content.getvalue().decode().replace("\r\n", "\n")), None)
+
+
+def write_message(text: str) -> None:
+    """Print a message to standard error, which may contain names of a trace or of files."""
+    click.echo(without_commands(plain_lines(f"stepscope: {text}")), err=True)
+
+
+def log_formatter(form: str = "%(message)s") -> "logging.Formatter":
+    """Return a formatter of the log's messages, which may contain names of files."""
+    import logging
+
+    class PlainFormatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return without_commands(plain_lines(super().format(record)))
+
+    return PlainFormatter(form)
+
+
+CONTINUOUS_INTEGRATION = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
+"""Environment variables of services whose log runs commands."""
+
+
+def is_read_by_people() -> bool:
+    """Return whether standard output is a terminal or a log, and not a file or another program."""
+    if sys.stdout.isatty():
+        return True
+    if not any(os.environ.get(name) for name in CONTINUOUS_INTEGRATION):
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except OSError:  # not a stream of the system
+        return False

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from stepscope.base import formatting
+from stepscope.base.plain_text import plain
 from stepscope.base.urls import name
 from stepscope.readers.batch import ProgressMonitor
 from stepscope.readers.eta import Clock, EtaEstimator
 from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest
-from stepscope.render.phrases import plain
 
 MOST_LINES = 12
 """Maximum number of files with a line: a cluster reads thousands at once."""

@@ -1,17 +1,17 @@
 """`stepscope query`: an SQL query over the tables of traces."""
 
-import io
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
 from stepscope.cli.file_reading import Effort, with_effort
 from stepscope.cli.options import with_options
-from stepscope.cli.output import is_coloured, width
+from stepscope.cli.output import is_coloured, print_content, width, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.table_reading import TableRequest, print_problems, read_tables
 
@@ -174,14 +174,12 @@ def _write(result: "QueryResult", sql: str, output: QueryOutput) -> None:
     from stepscope.storage.output_files import atomic_output
 
     if result.is_cut:
-        click.echo(f"stepscope: {_cut_note(result)}", err=True)
+        write_message(_cut_note(result))
     if output.output != TO_STDOUT:
         with atomic_output(output.output) as sink:
             _write_form(result, sql, output, sink)
-    elif sys.stdout.isatty():
-        _print(result, sql, output)
     else:
-        _write_form(result, sql, output, sys.stdout.buffer)
+        print_content(partial(_write_form, result, sql, output), is_text=output.form != "parquet")
 
 
 def _cut_note(result: "QueryResult") -> str:
@@ -202,15 +200,6 @@ def _write_form(result: "QueryResult", sql: str, output: QueryOutput, sink: Bina
         case "text":
             shown = width() if output.output == TO_STDOUT and sys.stdout.isatty() else None
             sink.write(query_rows.text(result.rows, width=shown).encode())
-
-
-def _print(result: "QueryResult", sql: str, output: QueryOutput) -> None:
-    """Write to a terminal, without control characters."""
-    from stepscope.render import phrases
-
-    content = io.BytesIO()
-    _write_form(result, sql, output, content)
-    click.echo(phrases.plain(content.getvalue().decode().replace("\r\n", "\n")), nl=False)
 
 
 def _table_list() -> str:

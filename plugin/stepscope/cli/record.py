@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli.output import write_message
+
 if TYPE_CHECKING:
     from stepscope.recording.record_request import RecordRequest
 
@@ -153,12 +155,12 @@ def record(
         try:
             status = run(command, request, folder)
         except OSError as error:
-            click.echo(f"stepscope: {command[0]}: {error.strerror}", err=True)
+            write_message(f"{command[0]}: {error.strerror}")
             is_there = not isinstance(error, FileNotFoundError)
             raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
         accounts = accounts_in(folder)
     for line in summary(accounts, request):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
     if is_advised and any(account.written for account in accounts):
         _advise(context, request)
     raise click.exceptions.Exit(status)
@@ -180,4 +182,4 @@ def _advise(context: click.Context, request: "RecordRequest") -> None:
     except Exception as error:
         if context.find_root().params.get("traceback"):
             raise
-        click.echo(f"stepscope: no advice ({type(error).__name__}: {error})", err=True)
+        write_message(f"no advice ({type(error).__name__}: {error})")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.base.plain_text import plain
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, result_in, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
-from stepscope.cli.output import is_coloured, width
+from stepscope.cli.output import is_coloured, width, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.summary_reading import Extraction, values_of
 
@@ -179,14 +180,13 @@ def _print_problems(problems: "Sequence[UnreadableError]") -> None:
 
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
 
 
 def _write(every_series: Sequence[Series]) -> None:
     from stepscope.base import urls
     from stepscope.base.errors import UsageError
     from stepscope.base.formatting import count
-    from stepscope.render.phrases import plain
 
     for series in every_series:
         if urls.scheme(series.folder):

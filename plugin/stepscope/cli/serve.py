@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.base.plain_text import plain
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
+from stepscope.cli.output import log_formatter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -66,7 +68,9 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     from stepscope.api.web_server import web_server
     from stepscope.base.urls import redacted
 
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(log_formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     directories, settings = _directories(logdirs), effort.settings()
     cluster = cluster_of(settings)
     if cluster is not None:
@@ -75,7 +79,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
-    folders = ", ".join(map(redacted, logdirs))
+    folders = plain(", ".join(map(redacted, logdirs)))
     click.echo(f"stepscope serves {folders} at {address} (stop it with Ctrl-C)")
     if is_opened:
         webbrowser.open(address)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.base.formatting import file_size
+from stepscope.base.plain_text import plain
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.input_files import files_at
+from stepscope.cli.output import write_message
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -102,15 +104,15 @@ def share(  # noqa: PLR0913 (one parameter per option)
     files, problems = files_at(paths)
     files = selection.of(files)
     for problem in problems:
-        click.echo(f"stepscope: {problem}", err=True)
+        write_message(str(problem))
     if not files:
         raise click.exceptions.Exit(NOTHING_READ)
     with _progress() as on_progress:
         written = _written(files, most_bytes, rule_options, effort, on_progress)
     Path(output).write_bytes(written.html)
-    click.echo(f"stepscope: {output} is written, {file_size(len(written.html))}", err=True)
+    write_message(f"{output} is written, {file_size(len(written.html))}")
     for note in written.notes:
-        click.echo(f"  {note}", err=True)
+        click.echo(f"  {plain(note)}", err=True)
 
 
 def _written(

@@ -1,9 +1,8 @@
 """`stepscope stacks`: write call stacks with host or device time, for flame graphs."""
 
-import functools
 import shutil
-import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.one_trace import one_at, run_task
+from stepscope.cli.output import print_content
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def stacks(  # noqa: PLR0913 (one parameter per option)
     with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
         target = str(Path(folder, "stacks")) if output == TO_STDOUT else output
         request = Request(metric=metric, form=form, path=target)
-        run_task(file, functools.partial(stack, request=request), effort)
+        run_task(file, partial(stack, request=request), effort)
         if output == TO_STDOUT:
             with Path(target).open("rb") as written:
-                shutil.copyfileobj(written, sys.stdout.buffer)
+                print_content(partial(shutil.copyfileobj, written))

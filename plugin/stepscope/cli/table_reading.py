@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from stepscope.cli.file_reading import Effort, read, request_to, result_of
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import write_message
 from stepscope.cli.selection import Selection
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def print_problems(tables: "Iterable[GatheredTable]", problems: "list[Unreadable
     problems = [*problems, *failed.values()]
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
     for table in tables:
         for line in table_listing.withheld_lines(table.name, table.withheld):
-            click.echo(f"stepscope: {line}", err=True)
+            write_message(line)

@@ -10,7 +10,7 @@ from stepscope.cli.advice_options import RuleOptions
 from stepscope.cli.file_reading import Effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.options import with_options
-from stepscope.cli.output import Printing, width
+from stepscope.cli.output import Printing, width, write_message
 from stepscope.cli.selection import Selection
 from stepscope.cli.summary_reading import Extraction, values_of
 
@@ -169,7 +169,7 @@ def _print_problems(problems: "Sequence[UnreadableError]") -> None:
 
     show_tracebacks(problems)
     for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
-        click.echo(f"stepscope: {line}", err=True)
+        write_message(line)
 
 
 def _rendered(prediction: "RunPrediction", printing: Printing) -> str:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.base.config import FileLimits
 from stepscope.ingest.incidents import MOST_EXAMPLES, IncidentLog
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -29,6 +30,8 @@ data after each.
 """
 PIECES_AHEAD = 2
 HEAD_BYTES = 1 << 16
+FREE_BYTES = 1 << 30
+"""Inflated bytes of any file, whatever its ratio."""
 GZIP_WINDOW = 31
 """zlib's code for a 32 KiB window with gzip's header and checksum."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
@@ -47,13 +50,14 @@ BREAKS_OFF = "it ends in the middle"
 class Inflater:
     """Yields a stream's bytes in pieces, and counts bytes and damage."""
 
-    def __init__(self, stream: BinaryIO, limit_bytes: int, log: IncidentLog) -> None:
+    def __init__(self, stream: BinaryIO, limits: FileLimits, log: IncidentLog) -> None:
         self._stream = stream
         self._log = log
-        self.limit_bytes = limit_bytes
+        self._limits = limits
         self.bytes_read = 0
         self.bytes_inflated = 0
-        self.over_limit = False
+        self.is_over_size = False
+        self.is_over_ratio = False
         self.head = b""
         """The first bytes, inflated, which identify a format."""
         self._packed = b""
@@ -151,12 +155,14 @@ class Inflater:
     # --- gzip ---------------------------------------------------------------------------------
 
     def inflated(self) -> Iterator[bytes]:
-        """Yield the inflated bytes, up to the limit."""
+        """Yield the inflated bytes, up to the limits."""
         for piece in self._inflated() if self._is_at(GZIP_MAGIC) else self._plain():
             self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)
-            if self.bytes_inflated > self.limit_bytes:
-                self.over_limit = True
+            self.is_over_size = self.bytes_inflated > self._limits.json_bytes
+            most_bytes = max(FREE_BYTES, self.bytes_read * self._limits.ratio)
+            self.is_over_ratio = self.bytes_inflated > most_bytes
+            if self.is_over_size or self.is_over_ratio:
                 return
             yield piece
 

@@ -8,6 +8,7 @@ from functools import cache
 
 from stepscope import storage
 from stepscope.base import formatting
+from stepscope.base.config import FileLimits, file_limits
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import compiled_reader
 from stepscope.ingest.batches import BatchedColumns
@@ -31,6 +32,7 @@ NO_EVENT = ("skipped-events", "not-an-event", "interleaved-documents")
 EMPTY = "The file is empty."
 ENDS_AT_ONCE = "The file ends before its first event."
 RECORD_LESS = "Record fewer steps, or without with_stack."
+OR_SET = "To read it nevertheless, raise the limit:"
 REACH_ACTIVE_STEPS = (
     "Call profiler.step() in the loop, and let the schedule reach its active steps."
 )
@@ -40,16 +42,6 @@ FORCED = "STEPSCOPE_PURE_PYTHON"
 """If 1, the compiled scanner is not used: for tests and comparisons."""
 ONE_BY_ONE = "one-by-one"
 """With this value, each event is read alone: slow and simple, the reference for other readers."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Limits per file; larger files are refused with an error."""
-
-    inflated_bytes: int = 64 * 2**30
-    """A trace of 64 GiB of JSON far exceeds memory, even as columns."""
-    events: int = 500_000_000
-    """Small events reach this limit long before the bytes reach theirs."""
 
 
 def is_compiled() -> bool:
@@ -66,7 +58,9 @@ def _say_that_it_is_slow() -> None:
     )
 
 
-def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
+def read(
+    path: str, progress: Progress | None = None, limits: FileLimits | None = None
+) -> EventColumns:
     """Read a trace file, gzipped or plain, of any name.
 
     A truncated or damaged file gives its intact part; losses are in `incidents`.
@@ -74,11 +68,12 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
     Raises:
         UnreadableError: The file cannot be opened, is empty, is not JSON, or has no event.
     """
+    limits = limits or file_limits()
     try:
         stream, stamp = storage.open_with_stamp(path)
         with stream:
             log = IncidentLog()
-            inflater = Inflater(stream, limits.inflated_bytes, log)
+            inflater = Inflater(stream, limits, log)
             reading = _Reading(path=path, stamp=stamp, inflater=inflater, log=log, limits=limits)
             with read_ahead(inflater.pieces()) as pieces, without_collections():
                 return reading.columns(pieces, progress)
@@ -95,7 +90,7 @@ class _Reading:
     stamp: FileStamp
     inflater: Inflater
     log: IncidentLog
-    limits: Limits
+    limits: FileLimits
 
     def columns(self, pieces: Iterator[bytes], progress: Progress | None) -> EventColumns:
         builder = self._builder()
@@ -109,7 +104,9 @@ class _Reading:
         for event in document.events():
             if len(builder) >= self.limits.events:
                 message = f"This contains more than {self.limits.events:,} events."
-                raise UnreadableError(self.path, message, RECORD_LESS)
+                raise UnreadableError(
+                    self.path, message, f"{RECORD_LESS} {OR_SET} STEPSCOPE_MAX_EVENTS."
+                )
             builder.add(event)
         self._check(document, len(builder))
         parts = builder.taken()
@@ -133,11 +130,13 @@ class _Reading:
         return BatchedColumns(self.log, most_events=self.limits.events)
 
     def _check(self, document: Document, event_count: int) -> None:
-        if self.inflater.over_limit:
-            message = (
-                f"This contains more than {formatting.size(self.limits.inflated_bytes)} of JSON."
-            )
-            raise UnreadableError(self.path, message, RECORD_LESS)
+        if self.inflater.is_over_size:
+            message = f"This contains more than {formatting.size(self.limits.json_bytes)} of JSON."
+            raise UnreadableError(self.path, message, f"{RECORD_LESS} {OR_SET} STEPSCOPE_MAX_JSON.")
+        if self.inflater.is_over_ratio:
+            message = f"Its JSON is more than {self.limits.ratio} times as large as the file."
+            remedy = f"Such a file is no trace. {OR_SET} STEPSCOPE_MAX_RATIO."
+            raise UnreadableError(self.path, message, remedy)
         if event_count == 0:
             raise self._unusable(document)
 

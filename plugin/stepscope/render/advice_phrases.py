@@ -13,10 +13,10 @@ from stepscope.base.findings import (
     SuppressedBy,
 )
 from stepscope.base.formatting import capitalized, duration, duration_range, share, share_range
+from stepscope.base.plain_text import plain
 from stepscope.base.report import BudgetLine, MergedOutcome, RepresentativeTrace, WorkerReport
 from stepscope.render import phrases, settings_text
 from stepscope.render.advice_sections import TRACES_SHOWN, AdviceItem, AdviceSections
-from stepscope.render.phrases import plain
 
 CONFIDENCE: dict[Confidence, str] = {
     "high": "high confidence",

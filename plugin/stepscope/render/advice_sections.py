@@ -11,6 +11,7 @@ from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
 from stepscope.advice.trace_report import undamaged
 from stepscope.base.findings import Outcome, Severity, Status
 from stepscope.base.formatting import count
+from stepscope.base.plain_text import plain
 from stepscope.base.report import (
     HealthItem,
     JobSaving,
@@ -19,7 +20,7 @@ from stepscope.base.report import (
     RunReport,
     WorkerReport,
 )
-from stepscope.render.phrases import doubt, plain, sentences
+from stepscope.render.phrases import doubt, sentences
 
 ALLOWED_ELSEWHERE: dict[Status, frozenset[Status]] = {
     "passed": frozenset({"passed", "cannot-tell", "not-applicable"}),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from stepscope.analyses.core.kernel_names import short
 from stepscope.base import formatting
+from stepscope.base.plain_text import plain
 from stepscope.comparison.messages import (
     AdviceChange,
     AdviceStatus,
@@ -18,7 +19,7 @@ from stepscope.comparison.messages import (
     Status,
 )
 from stepscope.comparison.significance import LEAST_STEPS
-from stepscope.render.phrases import plain, sentences, value
+from stepscope.render.phrases import sentences, value
 
 MINUS = "\N{MINUS SIGN}"
 ARROW = "\N{RIGHTWARDS ARROW}"

@@ -8,9 +8,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from stepscope.base.plain_text import plain
 from stepscope.comparison.messages import AdviceStatus, Change, Comparison, ComparisonReport, Row
 from stepscope.render import comparison_phrases as labels
-from stepscope.render.phrases import plain
 from stepscope.render.terminal import WIDTH, indented, layout
 
 ROWS = 8

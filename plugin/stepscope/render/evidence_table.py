@@ -7,8 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.findings import EvidenceColumn, EvidenceTable
+from stepscope.base.plain_text import plain
 from stepscope.render.advice_phrases import ROWS_SHOWN, more
-from stepscope.render.phrases import cut, plain, value
+from stepscope.render.phrases import cut, value
 
 GAP = 2
 LEAST_TEXT = 16

@@ -10,6 +10,7 @@ from typing import Literal
 
 from stepscope.base.findings import Severity
 from stepscope.base.formatting import capitalized, count
+from stepscope.base.plain_text import plain
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, phrases
@@ -42,11 +43,9 @@ class Annotation:
             "title": phrases.cut(self.title),
         }
         properties = ",".join(
-            f"{name}={phrases.plain(text).translate(IN_PROPERTY)}"
-            for name, text in values.items()
-            if text
+            f"{name}={plain(text).translate(IN_PROPERTY)}" for name, text in values.items() if text
         )
-        message = phrases.plain(phrases.cut(self.message, LONGEST)).translate(IN_DATA)
+        message = plain(phrases.cut(self.message, LONGEST)).translate(IN_DATA)
         return f"::{self.command} {properties}::{message}"
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from stepscope.base import formatting
 from stepscope.base.formatting import capitalized
+from stepscope.base.plain_text import plain
 from stepscope.base.report import Effect, FileHealth, HealthExample, HealthItem, HealthReport
 from stepscope.base.urls import redacted
 from stepscope.render import markdown_escape, phrases, settings_text, terminal
@@ -52,7 +53,7 @@ def _facts(file: FileHealth) -> str:
         size += f", {formatting.size(file.inflated_bytes)} of JSON"
     events = formatting.count(file.events, "event")
     origin = " (synthetic, not recorded)" if file.synthetic else ""
-    return phrases.plain(
+    return plain(
         f"{size} · {events} · {file.dialect} · written by {file.producer}{origin} · "
         f"read by the {file.reader}"
     )
@@ -61,7 +62,7 @@ def _facts(file: FileHealth) -> str:
 def _identity(file: FileHealth) -> str:
     """Return the file's run, worker, rank and span."""
     rank = f", rank {file.rank}" if file.rank is not None else ""
-    return phrases.plain(f"{file.run}: {file.name}{rank}, span {file.span}")
+    return plain(f"{file.run}: {file.name}{rank}, span {file.span}")
 
 
 def _items(file: FileHealth) -> tuple[HealthItem, ...]:
@@ -83,7 +84,7 @@ def _affected(item: HealthItem) -> str:
 
 def _example(example: HealthExample) -> str:
     content = " ".join(example.text.split())
-    return phrases.plain(f"At byte {example.offset_bytes:,}{f': {content}' if content else ''}")
+    return plain(f"At byte {example.offset_bytes:,}{f': {content}' if content else ''}")
 
 
 # Terminal
@@ -98,9 +99,7 @@ def _terminal_parts(report: HealthReport) -> Iterator[RenderableType]:
 
 
 def _terminal_file(file: FileHealth) -> Iterator[RenderableType]:
-    yield Rule(
-        Text(phrases.plain(redacted(file.path)), style="bold", overflow="fold"), align="left"
-    )
+    yield Rule(Text(plain(redacted(file.path)), style="bold", overflow="fold"), align="left")
     yield Text(_identity(file), style="dim")
     yield Text(_facts(file), style="dim")
     if file.settings:
@@ -114,7 +113,7 @@ def _terminal_file(file: FileHealth) -> Iterator[RenderableType]:
     if file.record_next:
         yield from (Text(), Text("Not recorded:", style="bold"))
         yield terminal.indented(
-            _grid((missing.flag, phrases.plain(missing.why)) for missing in file.record_next)
+            _grid((missing.flag, plain(missing.why)) for missing in file.record_next)
         )
         yield Text(f"{NEXT_TIME}:", style="bold")
         yield terminal.code(file.profile_call, "python")
@@ -133,7 +132,7 @@ def _terminal_item(item: HealthItem) -> Iterator[RenderableType]:
     yield Text.assemble(
         terminal.severity_mark(item.severity),
         "  ",
-        (phrases.plain(item.kind), "bold"),
+        (plain(item.kind), "bold"),
         f"  {_count(item)}",
     )
     yield terminal.indented(Text(capitalized(phrases.health(item))))

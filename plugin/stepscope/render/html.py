@@ -14,6 +14,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 
 from stepscope.base.formatting import capitalized, count
+from stepscope.base.plain_text import plain_lines
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, outlook_phrases, phrases
@@ -74,7 +75,7 @@ def _environment() -> Environment:
 
 def _without_controls(value: object) -> object:
     """Return a text without control characters; markup of the engine stays as it is."""
-    return phrases.plain(value) if type(value) is str else value
+    return plain_lines(value) if type(value) is str else value
 
 
 def _sum_rules(reasons: Iterable[Reason]) -> int:

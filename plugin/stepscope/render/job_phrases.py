@@ -10,9 +10,10 @@ from stepscope.base.formatting import (
     share_range,
     significant,
 )
+from stepscope.base.plain_text import plain
 from stepscope.base.report import JobReport, JobSaving, RelatedFinding, RunReport
 from stepscope.render.advice_sections import AdviceItem
-from stepscope.render.phrases import plain, sentences
+from stepscope.render.phrases import sentences
 
 LEAST_SHARE = 0.0005
 """Of the step: less would be shown as zero."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from stepscope.base.plain_text import plain, plain_lines
 from stepscope.render import phrases
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&])")
@@ -13,18 +14,17 @@ NO_CALL = "@<!-- -->"
 """An `@` without a mention: GitHub looks for names after Markdown has removed backslashes."""
 ADDRESS = re.compile(r"https?://[\w.-]+(?:/[\w./~%+:#?=&;,-]*)?", re.ASCII)
 """A URL that needs no escapes."""
-LINE_BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+ *")
 
 
 def text(content: str) -> str:
     """Return text as one line that Markdown shows as it is."""
-    shown = SPECIAL.sub(r"\\\1", LINE_BREAKS.sub(" ", phrases.plain(content)))
+    shown = SPECIAL.sub(r"\\\1", plain(content))
     return shown.replace("@", NO_CALL)
 
 
 def line(content: str, most: int) -> str:
     """Return a line for a chat: markup is escaped, names stay readable."""
-    shown = phrases.cut(LINE_BREAKS.sub(" ", phrases.plain(content)), most)
+    shown = phrases.cut(plain(content), most)
     return ACTING.sub(r"\\\1", shown).replace("@", NO_CALL)
 
 
@@ -32,16 +32,16 @@ def code(name: str) -> str:
     """Return a name as code; empty where it is empty."""
     if not name:
         return ""
-    plain = LINE_BREAKS.sub(" ", phrases.plain(name)).replace("|", "\\|")
-    ticks = "`" * (max(map(len, re.findall(r"`+", plain)), default=0) + 1)
-    space = " " if "`" in plain else ""
-    return f"{ticks}{space}{plain}{space}{ticks}"
+    shown = plain(name).replace("|", "\\|")
+    ticks = "`" * (max(map(len, re.findall(r"`+", shown)), default=0) + 1)
+    space = " " if "`" in shown else ""
+    return f"{ticks}{space}{shown}{space}{ticks}"
 
 
 def fenced(lines: str, language: str) -> list[str]:
     """Return lines of code as a block."""
     fence = "`" * max(3, max(map(len, re.findall(r"`+", lines)), default=0) + 1)
-    return [f"{fence}{language}", phrases.plain(lines.rstrip()), fence, ""]
+    return [f"{fence}{language}", plain_lines(lines.rstrip()), fence, ""]
 
 
 def link(address: str) -> str:

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable, Iterable
 
-import msgspec
 import pandas as pd
 from rich.console import RenderableType
 from rich.table import Table as Grid
@@ -13,8 +12,10 @@ from stepscope._version import __version__
 from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.base import formatting
 from stepscope.base.errors import UsageError
+from stepscope.base.plain_text import plain
 from stepscope.model.frames import Column
-from stepscope.render import markdown_escape, phrases, table_csv
+from stepscope.render import markdown_escape, table_csv
+from stepscope.render.json import indented
 from stepscope.render.table_file import TableHeader, cells
 from stepscope.render.terminal import WIDTH, layout
 
@@ -96,7 +97,7 @@ def json(report: MemoryReport) -> str:
         for table in report.tables
     }
     document = {"what": report.what, "summary": report.summary, "tables": tables}
-    return msgspec.json.format(msgspec.json.encode(document)).decode() + "\n"
+    return indented(document)
 
 
 def csv(report: MemoryReport, name: str) -> str:
@@ -127,12 +128,12 @@ def _objects(table: MemoryTable) -> list[dict[str, object]]:
 
 def _parts(report: MemoryReport) -> Iterable[RenderableType]:
     for sentence in report.summary:
-        yield Text(phrases.plain(sentence))
+        yield Text(plain(sentence))
     for table in report.tables:
         yield Text()
         yield Text(table.title, style="bold")
         if not len(table.rows):
-            yield Text(phrases.plain(_absence(table)), style="dim")
+            yield Text(plain(_absence(table)), style="dim")
             continue
         columns = _columns(table)
         grid = Grid(box=None, pad_edge=False, header_style="dim")
@@ -184,7 +185,7 @@ def _cell(value: object, column: Column) -> str:
     if value is None or value is pd.NA:
         return "–"
     if column.unit == "id" or not isinstance(value, int | float) or isinstance(value, bool):
-        return _shortened(phrases.plain(str(value)))
+        return _shortened(plain(str(value)))
     return FORMATS.get(column.unit, formatting.significant)(value)
 
 

@@ -1,8 +1,9 @@
 """The sentences on the step with the first fixes, and its limit then."""
 
+from stepscope.base.plain_text import plain
 from stepscope.base.report import WorkerReport
 from stepscope.render.advice_sections import AdviceSections
-from stepscope.render.phrases import plain, sentences
+from stepscope.render.phrases import sentences
 
 
 def outlook(advice: AdviceSections) -> str:

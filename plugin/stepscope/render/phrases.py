@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from stepscope.base import formatting, urls
 from stepscope.base.findings import EventReference, Evidence, Outcome, Unit
 from stepscope.base.formatting import capitalized
+from stepscope.base.plain_text import plain
 from stepscope.base.report import HealthItem, HealthReport, Problem, Report, WorkerReport
 
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""Characters that move a terminal's cursor or reverse text, and lone surrogates."""
 AS_TEXT: dict[Unit, Callable[[float], str]] = {
     "ns": formatting.duration,
     "bytes": formatting.size,
@@ -23,11 +20,6 @@ FILES_NAMED = 3
 NUMBER = re.compile(r"\d[\d.,_]*")
 LONGEST_NAME = 120
 """Characters of a kernel's or event's name; the rest is templates."""
-
-
-def plain(text: str) -> str:
-    """Return text of a trace without control characters."""
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def cut(text: str, most: int = LONGEST_NAME) -> str:

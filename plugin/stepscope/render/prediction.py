@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.formatting import count, duration, duration_range, share, share_range
+from stepscope.render.json import indented
 from stepscope.render.terminal import WIDTH, layout
 from stepscope.replay.simulation import LOADING, WAITING
 from stepscope.replay.what_if import Prediction
@@ -20,7 +20,7 @@ SUBJECTS = {WAITING: "Launches and waits are", LOADING: "Waiting for workers is"
 
 def json(prediction: Prediction) -> str:
     """Return the prediction as JSON."""
-    return msgspec.json.format(msgspec.json.encode(prediction), indent=2).decode() + "\n"
+    return indented(prediction)
 
 
 def markdown(prediction: Prediction) -> str:

@@ -11,8 +11,10 @@ from rich.cells import cell_len, set_cell_size
 
 from stepscope._version import __version__
 from stepscope.base import formatting
+from stepscope.base.plain_text import plain
 from stepscope.render import table_csv
-from stepscope.render.phrases import cut, plain
+from stepscope.render.json import encoded
+from stepscope.render.phrases import cut
 from stepscope.render.table_file import SCHEMA_VERSION
 
 BATCH_ROWS = 10_000
@@ -128,7 +130,7 @@ def write_json(rows: Any, sink: BinaryIO, *, sql: str, row_count: int) -> None: 
         {"name": name, "type": str(kind)}
         for name, kind in zip(names, rows.schema.types, strict=True)
     ]
-    header = msgspec.json.encode(
+    header = encoded(
         {
             "schema": SCHEMA_VERSION,
             "version": __version__,
@@ -139,7 +141,7 @@ def write_json(rows: Any, sink: BinaryIO, *, sql: str, row_count: int) -> None: 
     )
     sink.write(header[:-1] + b',"rows":[\n')
     objects = (dict(zip(names, row, strict=True)) for row in value_rows(rows))
-    sink.write(b",\n".join(map(msgspec.json.encode, objects)))
+    sink.write(b",\n".join(map(encoded, objects)))
     sink.write(b"\n]}\n")
 
 

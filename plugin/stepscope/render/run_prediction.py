@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from statistics import fmean
 
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.formatting import count, duration, number_ranges, share
-from stepscope.render.phrases import plain
+from stepscope.base.plain_text import plain
+from stepscope.render.json import indented
 from stepscope.render.terminal import WIDTH, layout
 from stepscope.replay.run_what_if import RankPrediction, RunPrediction
 
@@ -20,7 +20,7 @@ MOST_RANKS = 5
 
 def json(prediction: RunPrediction) -> str:
     """Return the prediction as JSON."""
-    return msgspec.json.format(msgspec.json.encode(prediction), indent=2).decode() + "\n"
+    return indented(prediction)
 
 
 def markdown(prediction: RunPrediction) -> str:

@@ -15,9 +15,10 @@ import msgspec
 from stepscope.advice.settings import available_rules
 from stepscope.base.findings import Outcome, Severity, Status
 from stepscope.base.formatting import capitalized
+from stepscope.base.plain_text import plain_lines
 from stepscope.base.report import Report, RunReport
 from stepscope.render import advice_phrases as labels
-from stepscope.render import phrases, rule_page
+from stepscope.render import json, phrases, rule_page
 from stepscope.render.advice_sections import AdviceItem
 from stepscope.render.sarif_locations import LOG, Locations
 from stepscope.rules import Rule
@@ -86,13 +87,13 @@ def render(report: Report) -> str:
             }
         ],
     }
-    return msgspec.json.format(msgspec.json.encode(_plain(log)), indent=1).decode() + "\n"
+    return json.indented(_plain(log), indent=1)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
     """Return a value without control characters in its texts."""
     if isinstance(value, str):
-        return phrases.plain(value)
+        return plain_lines(value)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

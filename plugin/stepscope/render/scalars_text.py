@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.formatting import share, significant, size
-from stepscope.render.phrases import plain
+from stepscope.base.plain_text import plain
 from stepscope.render.terminal import WIDTH, layout
 
 SPANS = 8

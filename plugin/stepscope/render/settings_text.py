@@ -5,8 +5,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from stepscope.base.formatting import size
+from stepscope.base.plain_text import plain
 from stepscope.base.report import RunSetting
-from stepscope.render.phrases import plain
 
 HOW_TO_RECORD = 'on_trace_ready=stepscope.trace_handler("log/run")'
 NOT_RECORDED = "The run's settings were not recorded. To record them:"

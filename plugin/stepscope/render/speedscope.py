@@ -20,6 +20,7 @@ from stepscope.analyses.host.call_stacks import Metric
 from stepscope.analyses.host.host_call_tree import Flame
 from stepscope.base import formatting
 from stepscope.model.call_tree import depth_of
+from stepscope.render.json import escaped
 
 SCHEMA_ADDRESS = "https://www.speedscope.app/file-format-schema.json"
 PYTHON_FUNCTION = re.compile(r"^(?P<file>\S.*)\((?P<line>\d{1,9})\): (?P<name>.+)$", re.DOTALL)
@@ -70,10 +71,10 @@ def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
 def _document(samples: Samples, name: str, title: str) -> Iterator[str]:
     nodes = _weighted_nodes(samples)
     head = {"$schema": SCHEMA_ADDRESS, "exporter": f"stepscope {__version__}", "name": name}
-    yield json.dumps(head)[:-1]
+    yield escaped(json.dumps(head))[:-1]
     yield ', "activeProfileIndex": 0, "shared": {"frames": ['
-    yield from _separated(json.dumps(_frame(text)) for text in samples.frames)
-    yield f']}}, "profiles": [{{"type": "sampled", "name": {json.dumps(title)}, '
+    yield from _separated(escaped(json.dumps(_frame(text))) for text in samples.frames)
+    yield f']}}, "profiles": [{{"type": "sampled", "name": {escaped(json.dumps(title))}, '
     yield f'"unit": "{samples.unit}", '
     yield f'"startValue": 0, "endValue": {int(samples.weight.sum())}, "samples": ['
     yield from _separated(json.dumps(_stack(samples, node)) for node in nodes)

@@ -14,7 +14,8 @@ import pandas as pd
 from stepscope.model.frames import Schema
 from stepscope.render.table_file import CHUNK_ROWS, TableHeader, cells, copy_part
 
-FORMULA = re.compile(r"[=+\-@\t\r]")
+FORMULA = re.compile("\\s*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""Start of a formula, also in full-width characters."""
 BOOLEANS = {True: "true", False: "false"}
 
 

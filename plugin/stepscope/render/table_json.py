@@ -7,11 +7,11 @@ integers.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-import msgspec
 import pandas as pd
 
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import AnyTable, RunTable
+from stepscope.render.json import encoded, indented
 from stepscope.render.table_file import CHUNK_ROWS, SCHEMA_VERSION, TableHeader, cells, copy_part
 
 BETWEEN = b",\n"
@@ -22,13 +22,13 @@ def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
     names = [column.name for column in schema]
     between = b""
     for row in _rows(frame, names):
-        sink.write(between + msgspec.json.encode(row))
+        sink.write(between + encoded(row))
         between = BETWEEN
 
 
 def join(about: TableHeader, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
     """Write the object with all traces' rows; each part has rows."""
-    header = msgspec.json.encode(_header(about))
+    header = encoded(_header(about))
     sink.write(header[:-1] + b',"rows":[\n')
     between = b""
     for part in parts:
@@ -80,4 +80,4 @@ def table_list(tables: Mapping[str, AnyTable]) -> str:
         for name, table in tables.items()
     ]
     document = {"schema": SCHEMA_VERSION, "tables": objects}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return indented(document)

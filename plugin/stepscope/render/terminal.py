@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from stepscope.base.findings import Severity
-from stepscope.render import phrases
+from stepscope.base.plain_text import plain_lines
 
 WIDTH = 80
 STYLES: dict[Severity, str] = {
@@ -66,7 +66,7 @@ def indented(part: RenderableType) -> RenderableType:
 
 def code(text: str, language: str) -> RenderableType:
     """Return the code indented, without wrapping."""
-    shifted = indent(phrases.plain(text.strip("\n")), " " * 2 * INDENT)
+    shifted = indent(plain_lines(text.strip("\n")), " " * 2 * INDENT)
     return _Code(text=shifted, language=language)
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.findings import Evidence, Fix, Outcome
+from stepscope.base.plain_text import plain
 from stepscope.base.report import Report
 from stepscope.render import advice_phrases as labels
 from stepscope.render import job_phrases, outlook_phrases, phrases
@@ -52,7 +53,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
 
 
 def _run(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
-    yield Rule(Text(phrases.plain(advice.run.name), style="bold"), align="left")
+    yield Rule(Text(plain(advice.run.name), style="bold"), align="left")
     yield Text(labels.verdict(advice), style="bold")
     for line in job_phrases.not_recorded(advice.run):
         yield Text(line, style=STYLES["warning"])
@@ -154,8 +155,8 @@ def _finding(
         f"{number}. ",
         severity_mark(outcome.severity or "info"),
         "  ",
-        (phrases.plain(outcome.title), "bold"),
-        f"  [{phrases.plain(outcome.rule)}]",
+        (plain(outcome.title), "bold"),
+        f"  [{plain(outcome.rule)}]",
         ("".join(f" · {mark}" for mark in labels.marks(outcome)), "dim"),
     )
     if item.is_covered:
@@ -175,24 +176,24 @@ def _measured(item: AdviceItem, advice: AdviceSections, width: int) -> Iterator[
         yield Text(job)
     if extent := labels.extent(item):
         yield Text(extent)
-    yield Text(phrases.plain(outcome.message))
+    yield Text(plain(outcome.message))
     yield from map(Text, job_phrases.related(item))
     for other in item.also[: labels.ALSO_SHOWN]:
-        yield Text(f"Also: {phrases.plain(other.message)}")
+        yield Text(f"Also: {plain(other.message)}")
     if left := labels.more(len(item.also), labels.ALSO_SHOWN, "of the same"):
         yield Text(left, style="dim")
     if why := phrases.doubt(outcome):
         yield Text.assemble(("Doubtful: ", STYLES["warning"]), why)
     if outcome.claim and outcome.claim.method:
-        yield Text(f"{labels.ESTIMATED}: {phrases.plain(outcome.claim.method)}", style="dim")
+        yield Text(f"{labels.ESTIMATED}: {plain(outcome.claim.method)}", style="dim")
     yield from _proof(outcome, width)
 
 
 def _covered(item: AdviceItem) -> Iterator[RenderableType]:
     """Yield a finding whose time other findings claim: their fix is its fix."""
-    yield Text(phrases.plain(item.outcome.message))
+    yield Text(plain(item.outcome.message))
     if item.outcome.claim:
-        yield Text(f"{labels.COVERED}. {phrases.plain(item.outcome.claim.method)}", style="dim")
+        yield Text(f"{labels.COVERED}. {plain(item.outcome.claim.method)}", style="dim")
 
 
 def _proof(outcome: Outcome, width: int) -> Iterator[RenderableType]:
@@ -218,13 +219,13 @@ def _facts(evidence: tuple[Evidence, ...]) -> RenderableType:
 
 
 def _fix(fix: Fix) -> Iterator[RenderableType]:
-    yield indented(Text.assemble(("Fix: ", "bold"), phrases.plain(fix.summary)))
+    yield indented(Text.assemble(("Fix: ", "bold"), plain(fix.summary)))
     if fix.code:
         yield code(fix.code, fix.language)
     if fix.verify:
-        yield indented(Text.assemble(("Check: ", "bold"), phrases.plain(fix.verify)))
+        yield indented(Text.assemble(("Check: ", "bold"), plain(fix.verify)))
     for caveat in fix.caveats:
-        yield indented(Text.assemble(("Caveat: ", "bold"), phrases.plain(caveat)))
+        yield indented(Text.assemble(("Caveat: ", "bold"), plain(caveat)))
 
 
 def _ruled_out(advice: AdviceSections) -> Iterator[RenderableType]:
@@ -232,10 +233,10 @@ def _ruled_out(advice: AdviceSections) -> Iterator[RenderableType]:
         yield Text(f"{labels.RULED_OUT} ({len(advice.ruled_out)}):", style="bold")
     for item in advice.ruled_out:
         where = f" ({item.where})" if item.where else ""
-        title = phrases.plain(item.outcome.title)
-        yield indented(Text(f"{title}  [{phrases.plain(item.outcome.rule)}]{where}"))
+        title = plain(item.outcome.title)
+        yield indented(Text(f"{title}  [{plain(item.outcome.rule)}]{where}"))
         for part in (
-            Text(phrases.plain(item.outcome.message)),
+            Text(plain(item.outcome.message)),
             *([_facts(item.outcome.evidence)] if item.outcome.evidence else ()),
         ):
             yield indented(indented(part))
@@ -250,7 +251,7 @@ def _suppressed(advice: AdviceSections) -> Iterator[RenderableType]:
         saving = labels.savings(item, advice.per)
         about = phrases.sentences(labels.suppression(item.outcome), labels.sentence(saving))
         where = f" ({item.where})" if item.where else ""
-        yield indented(Text(f"{phrases.plain(item.outcome.rule)}{where}: {about}"))
+        yield indented(Text(f"{plain(item.outcome.rule)}{where}: {about}"))
 
 
 def _rest(advice: AdviceSections) -> Iterator[RenderableType]:

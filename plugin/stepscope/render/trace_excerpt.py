@@ -14,12 +14,12 @@ import numpy as np
 
 from stepscope import storage
 from stepscope.analyses.core.trace_cut import Cut, cut, time_of_steps, whole
+from stepscope.base.config import file_limits
 from stepscope.base.step_range import StepRange
 from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS
 from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import IncidentLog
 from stepscope.ingest.inflate import Inflater
-from stepscope.ingest.reader import Limits
 from stepscope.ingest.repair import BeyondRepairError, repair
 from stepscope.model.trace import Trace
 from stepscope.render.chrome_events import microseconds
@@ -147,7 +147,7 @@ def _raw_events(trace: Trace, part: Cut) -> Iterator[tuple[int, bytes]]:
     stop = following[np.searchsorted(starts, begin, side="right")]
     stop = np.minimum(stop, begin + LONGEST_VALUE_CHARACTERS)
     with open_again(trace) as stream:
-        inflater = Inflater(stream, Limits().inflated_bytes, IncidentLog())
+        inflater = Inflater(stream, file_limits(), IncidentLog())
         texts = _slices(inflater.inflated(), begin.tolist(), stop.tolist())
         yield from zip(order.tolist(), texts, strict=True)
 

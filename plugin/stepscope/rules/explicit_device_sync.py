@@ -21,7 +21,8 @@ from stepscope.rules.shared.sync_waits import Options, Texts, Waits
 CALL = re.compile(SYNCHRONIZE_NAME)
 OF_PROFILER = re.compile(r"^torch[/\\](?:profiler|autograd[/\\]profiler)")
 MEASURES = re.compile(
-    r"\): .*(?:profil|timer|benchmark|elapsed)|(?:^|[/\\])\w*(?:timer|profiler)s?\.py\(",
+    r"^(?:(?!\): ).)*\): .*(?:profil|timer|benchmark|elapsed)"
+    r"|(?:^|[/\\])\w*(?:timer|profiler)s?\.py\(",
     re.IGNORECASE,
 )
 """Functions of the user that wait in order to measure, by their names or their files' names."""

@@ -1,14 +1,19 @@
 """Cache files in a local folder, written atomically and bounded in size, with content checks.
 
-Several programs may use a folder at once.
+Several programs may use a folder at once. The user's own folder is used only if no other user can
+write to it: its files decide what is shown. A folder that the user names may be shared.
 """
 
+import errno
 import os
+import stat
 import time
 from contextlib import suppress
 from functools import cache
 from logging import Logger
 from pathlib import Path
+
+from stepscope.storage import local
 
 PRIVATE = 0o700
 UNFINISHED = ".part"
@@ -40,9 +45,11 @@ def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
     """Write a file from parts, replacing an existing file of that name.
 
     Raises:
-        OSError: The disk is full, or the folder cannot be created or is not writable.
+        OSError: The disk is full, the folder cannot be created or is not writable, or it is the
+            user's own and others can write to it.
     """
     Path(folder).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    _require_private(folder)
     unfinished = Path(folder, f"{name}.{os.urandom(8).hex()}{UNFINISHED}")
     try:
         with unfinished.open("xb") as stream:
@@ -59,10 +66,13 @@ def read(folder: str, name: str) -> bytes:
     """Return the content of a file, and mark it as used now.
 
     Raises:
-        OSError: The file does not exist, or cannot be read.
+        OSError: The file does not exist, cannot be read, or is not a regular file, or the folder is
+            the user's own and others can write to it.
     """
     path = Path(folder, name)
-    content = path.read_bytes()
+    with local.open_binary(str(path)) as stream:
+        _require_private(folder)
+        content = stream.read()
     with suppress(OSError):
         os.utime(path)
     return content
@@ -97,6 +107,25 @@ def bound(folder: str, pattern: str, bound_bytes: int) -> None:
         with suppress(OSError):
             path.unlink()
         total -= size
+
+
+def _require_private(folder: str) -> None:
+    """Check that no other user can write to the user's own cache folder.
+
+    Raises:
+        PermissionError: Another user owns it, or others may write to it.
+    """
+    try:
+        root = Path(user_cache_folder())
+    except ImportError:  # then every folder is one that the user named
+        return
+    if os.name == "nt" or not Path(folder).is_relative_to(root):
+        return
+    for path in {root, Path(folder)}:
+        status = path.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+            message = "other users can write to it"
+            raise PermissionError(errno.EPERM, message, str(path))
 
 
 def user_cache_folder() -> str:

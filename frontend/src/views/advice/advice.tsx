@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 import type { Outcome, RunReport, WorkerReport } from '../../api/types.gen';
+import { markdownText } from '../../core/export';
 import { plural } from '../../core/format';
 import { reportOf } from '../../core/health';
 import type { TraceRef } from '../../core/traces';
@@ -107,7 +108,8 @@ function Topics({ outcomes, selected, onChoose }: TopicsProps): ReactNode {
 
 function allMarkdown(report: RunReport, worker: WorkerReport, all: readonly Outcome[]): string {
   const context = { run: report.name, perStep: worker.step.count > 0, link: window.location.href };
-  const head = `## ${report.name}: ${worker.name}, span ${worker.span}\n\n${worker.verdict}\n`;
+  const title = markdownText(`${report.name}: ${worker.name}, span ${worker.span}`);
+  const head = `## ${title}\n\n${markdownText(worker.verdict)}\n`;
   return [head, ...all.map((outcome) => findingMarkdown(outcome, context))].join('\n');
 }
 

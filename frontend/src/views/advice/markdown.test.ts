@@ -92,7 +92,7 @@ DataLoader(num_workers=4)
 **Caveats:**
 - Watch the memory.
 
-[In stepscope](http://localhost/#view=advice)
+[In stepscope](<http://localhost/#view=advice>)
 `);
   });
 

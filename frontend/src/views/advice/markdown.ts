@@ -8,7 +8,7 @@ import type {
   SourceLine,
 } from '../../api/types.gen';
 import { decisiveSaving, otherSaving, shareWords, timeWords } from '../../core/claims';
-import { markdownTable } from '../../core/export';
+import { markdownTable, markdownText as plain } from '../../core/export';
 import { duration, instant, quantity } from '../../core/format';
 import { sentence } from '../../core/sentence';
 
@@ -62,7 +62,7 @@ function code(name: string): string {
 
 function value(of: Cell, unit: Evidence['unit']): string {
   const text = quantity(of, unit);
-  return unit === 'code' && of !== null ? code(text) : text;
+  return unit === 'code' && of !== null ? code(text) : plain(text);
 }
 
 function evidenceTable({ label, columns, rows }: EvidenceTable): string {
@@ -70,8 +70,8 @@ function evidenceTable({ label, columns, rows }: EvidenceTable): string {
   const cells = rows.map((row) =>
     columns.map(({ unit }, at) => value(row.cells[at] ?? null, unit)),
   );
-  return `**${label}:**\n\n${table(
-    columns.map((column) => column.label),
+  return `**${plain(label)}:**\n\n${table(
+    columns.map((column) => plain(column.label)),
     cells,
   )}`;
 }
@@ -97,34 +97,40 @@ export function savingText(claim: ClaimReport, perStep: boolean): string {
 export function findingMarkdown(outcome: Outcome, context: MarkdownContext): string {
   const { claim, fix } = outcome;
   const grade = [outcome.severity, outcome.confidence && `${outcome.confidence} confidence`];
-  const evidence = outcome.evidence.map((row) => [row.label, value(row.value, row.unit)]);
+  const evidence = outcome.evidence.map((row) => [plain(row.label), value(row.value, row.unit)]);
   const events = outcome.events.map((event) => [
     code(event.name),
-    event.track,
+    plain(event.track),
     instant(event.start_ns),
     duration(event.duration_ns),
-    event.detail,
+    plain(event.detail),
   ]);
   const paragraphs = [
-    `### ${outcome.title}`,
-    `\`${outcome.rule}\` · ${grade.filter(Boolean).join(', ')} · run \`${context.run}\`, worker \`${outcome.worker}\`, span ${outcome.span}`,
-    outcome.doubts.length > 0 ? `**Doubtful:** ${outcome.doubts.map(sentence).join(' ')}` : '',
-    claim ? `**Potential saving:** ${savingText(claim, context.perStep)}. ${claim.method}` : '',
-    outcome.message,
-    outcome.why,
+    `### ${plain(outcome.title)}`,
+    `\`${outcome.rule}\` · ${grade.filter(Boolean).join(', ')} · run ${code(context.run)}, worker ${code(outcome.worker)}, span ${plain(outcome.span)}`,
+    outcome.doubts.length > 0
+      ? `**Doubtful:** ${plain(outcome.doubts.map(sentence).join(' '))}`
+      : '',
+    claim
+      ? `**Potential saving:** ${savingText(claim, context.perStep)}. ${plain(claim.method)}`
+      : '',
+    plain(outcome.message),
+    plain(outcome.why),
     table(['Evidence', 'Value'], evidence),
     ...outcome.tables.map(evidenceTable),
     table(['Worst events', 'Track', 'At', 'Duration', 'Detail'], events),
     outcome.locations.length > 0
       ? `**Source lines:** ${outcome.locations.map(lineOfCode).join(', ')}`
       : '',
-    fix ? `**Fix:** ${fix.summary}` : '',
+    fix ? `**Fix:** ${plain(fix.summary)}` : '',
     fix ? fenced(fix.code, fix.language) : '',
     price(outcome),
-    fix?.verify ? `**Verify:** ${fix.verify}` : '',
-    fix?.caveats.length ? `**Caveats:**\n${fix.caveats.map((text) => `- ${text}`).join('\n')}` : '',
+    fix?.verify ? `**Verify:** ${plain(fix.verify)}` : '',
+    fix?.caveats.length
+      ? `**Caveats:**\n${fix.caveats.map((text) => `- ${plain(text)}`).join('\n')}`
+      : '',
     outcome.links.map((link) => `- ${link}`).join('\n'),
-    `[In stepscope](${context.link})`,
+    `[In stepscope](<${context.link.replaceAll(/[<>]/g, encodeURIComponent)}>)`,
   ];
   return `${paragraphs.filter((text) => text !== '').join('\n\n')}\n`;
 }

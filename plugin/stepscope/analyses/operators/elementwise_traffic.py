@@ -361,7 +361,7 @@ ELEMENTWISE: Mapping[str, TrafficFormula] = MappingProxyType(
 
 _OPAQUE = re.compile(r"OpaqueType<(?:\([\w ]+\))?(\d+)u?>")
 _JOINED_TYPE = re.compile(r"CatArrayBatchedCopy\w*<([\w: ]+)")
-_LISTED_TYPES = re.compile(r"\w*Functor\w*<([\w: ]+?)(?:, ([\w: ]+?))?(?=[,>])")
+_LISTED_TYPES = re.compile(r"(?<!\w)(?=\w*?Functor)\w+<([\w: ]+?)(?:, ([\w: ]+?))?(?=[,>])")
 
 
 def list_types(kernel: str) -> tuple[str | int, ...]:

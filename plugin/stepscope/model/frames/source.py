@@ -275,7 +275,7 @@ def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
     return pd.Categorical.from_codes(index_of[codes], categories=categories)
 
 
-_NUMBER = re.compile(r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$")
+_NUMBER = re.compile(r"^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*$")
 
 
 _WHOLE_NUMBER = re.compile(r"^\s*[-+]?\d{1,19}\s*$", re.ASCII)

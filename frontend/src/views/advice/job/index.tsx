@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 import type { MergedOutcome, RunReport, RunState } from '../../../api/types.gen';
+import { markdownText } from '../../../core/export';
 import { count, duration, plural, shareRange } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
 import { spansOf } from '../../../core/progress';
@@ -84,9 +85,11 @@ function markdownOf(report: RunReport, merged: readonly MergedOutcome[]): string
   const context = { run: report.name, perStep: true, link: window.location.href };
   const findings = merged.map(
     ({ outcome, where, when }) =>
-      `${findingMarkdown(outcome, context)}\nApplies to: ${[where || 'the whole run', when].filter(Boolean).join(', ')}\n`,
+      `${findingMarkdown(outcome, context)}\nApplies to: ${markdownText([where || 'the whole run', when].filter(Boolean).join(', '))}\n`,
   );
-  return [`## ${report.name}\n\n${report.verdict}\n`, ...findings].join('\n');
+  return [`## ${markdownText(report.name)}\n\n${markdownText(report.verdict)}\n`, ...findings].join(
+    '\n',
+  );
 }
 
 /** The advice on a job: each finding once, with its ranks and steps. */
