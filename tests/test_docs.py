@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.cli import COMMANDS
 from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
 
@@ -23,14 +22,6 @@ def test_the_readme_says_about_how_many_rules_there_are() -> None:
 def test_the_changelog_names_every_rule(rule: str) -> None:
     is_named = f"`{rule}`" in (ROOT / "CHANGELOG.md").read_text()
     assert is_named, f"add `{rule}` to the list of its category in CHANGELOG.md"
-
-
-def test_the_readmes_commands_are_the_command_lines() -> None:
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    shell = "\n".join(text for language, text in blocks if not language)
-    named = set(re.findall(r"^stepscope (\w+)", shell, re.MULTILINE))
-    assert named
-    assert named <= {command.name for command in COMMANDS}
 
 
 def test_the_readmes_frames_are_a_traces() -> None:
