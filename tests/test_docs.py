@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.advice.rule_packages import API_VERSION
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.cli import FAILED, INTERRUPTED, UNUSABLE
 from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
 
@@ -34,6 +37,14 @@ def test_the_files_that_the_readme_points_to_are_there() -> None:
     paths = re.findall(r"`([\w./]+\.md)`|\]\(([\w./]+)\)", README)
     for path in (first or second for first, second in paths):
         assert (ROOT / path).exists(), path
+
+
+def test_the_page_of_versions_states_the_versions_and_statuses_of_the_code() -> None:
+    page = (ROOT / "docs" / "versions.md").read_text()
+    assert f"within schema {SCHEMA_VERSION}," in page
+    assert f"`STEPSCOPE_API = {API_VERSION}`" in page
+    statuses = [int(status) for status in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert statuses == [0, 1, UNUSABLE, FAILED, INTERRUPTED]
 
 
 def test_each_promise_of_the_security_page_names_tests_that_exist() -> None:
