@@ -27,8 +27,8 @@ FENCED = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTA
 INLINE = re.compile(r"`(stepscope [^`]+|(?:pip|make|tensorboard) [^`]+)`")
 LANGUAGES = {"bash", "cff", "diff", "json", "python", "sql", "text", "toml", "yaml"}
 OTHER_PROGRAMS = {
-    *("cd", "dask", "do", "done", "export", "for", "git", "man", "python", "python3", "source"),
-    *("srun", "trap", "."),
+    *("cd", "curl", "dask", "do", "done", "export", "for", "git", "man", "python", "python3", "source"),
+    *("srun", "trap", "vllm"),
 }
 """Programs that commands in the docs may call, apart from those that are checked."""
 LASTING = {"record", "serve"}
