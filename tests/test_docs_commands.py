@@ -13,6 +13,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from scripts import man_pages
+from stepscope.cli import COMMANDS as COMMANDS_OF_CLI
 from stepscope.cli import cli
 from stepscope.tensorboard import StepscopeLoader
 
@@ -27,7 +29,20 @@ FENCED = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTA
 INLINE = re.compile(r"`(stepscope [^`]+|(?:pip|make|tensorboard) [^`]+)`")
 LANGUAGES = {"bash", "cff", "diff", "json", "python", "sql", "text", "toml", "yaml"}
 OTHER_PROGRAMS = {
-    *("cd", "curl", "dask", "do", "done", "export", "for", "git", "man", "python", "python3", "source"),
+    *(
+        "cd",
+        "curl",
+        "dask",
+        "do",
+        "done",
+        "export",
+        "for",
+        "git",
+        "man",
+        "python",
+        "python3",
+        "source",
+    ),
     *("srun", "trap", "vllm"),
 }
 """Programs that commands in the docs may call, apart from those that are checked."""
@@ -89,6 +104,8 @@ def arguments_of(command: Command) -> dict[str, object]:
     """
     context = click.Context(cli)
     name, *arguments = command.words[1:]
+    if name in {option for parameter in cli.get_params(context) for option in parameter.opts}:
+        return {}
     subcommand = cli.get_command(context, name)
     assert subcommand, f"there is no command {name}"
     try:
@@ -106,7 +123,8 @@ OF_STEPSCOPE = sorted({c.text: c for c in COMMANDS if c.words[0] == "stepscope"}
 def runnable() -> Iterator[object]:
     """Yield the parameters of a test for each command that needs only samples."""
     for text, command in OF_STEPSCOPE:
-        if command.words[1] in LASTING or ELSEWHERE.search(text) or text == "stepscope query":
+        is_mention = command.is_inline and len(command.words) == 2
+        if is_mention or command.words[1] in LASTING or ELSEWHERE.search(text):
             continue
         with suppress(click.UsageError):  # one test names all of them
             if arguments_of(command):
@@ -198,3 +216,24 @@ def test_a_command_runs(
     statuses = {0, 1} if any(word.startswith("--fail-on") for word in arguments) else {0}
     assert result.exit_code in statuses, result.stderr
     assert result.output or {"-o", "--output"} & {*arguments}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(shell: str) -> None:
+    def output(**environment: str) -> str:
+        return CliRunner().invoke(cli, env=environment, prog_name="stepscope").output
+
+    assert "_STEPSCOPE_COMPLETE" in output(_STEPSCOPE_COMPLETE=f"{shell}_source")
+    # fish passes the word itself, the other shells its number
+    words = {"COMP_WORDS": "stepscope adv", "COMP_CWORD": "adv" if shell == "fish" else "1"}
+    assert "advise" in output(_STEPSCOPE_COMPLETE=f"{shell}_complete", **words)
+
+
+def test_man_pages_hold_every_option_and_example(tmp_path: Path) -> None:
+    man_pages.main(tmp_path)
+    for command in COMMANDS_OF_CLI:
+        page = (tmp_path / f"stepscope-{command.name}.1").read_text().replace("\\-", "-")
+        for parameter in command.params:
+            assert all(f"{option}" in page for option in parameter.opts if option[0] == "-")
+        examples = re.findall(r"^    (stepscope .+)$", command.help or "", re.MULTILINE)
+        assert all(example in page for example in examples)
