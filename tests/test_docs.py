@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stepscope._version import __version__
 from stepscope.advice.rule_packages import API_VERSION
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.cli import FAILED, INTERRUPTED, UNUSABLE
@@ -45,6 +46,14 @@ def test_the_page_of_versions_states_the_versions_and_statuses_of_the_code() -> 
     assert f"`STEPSCOPE_API = {API_VERSION}`" in page
     statuses = [int(status) for status in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
     assert statuses == [0, 1, UNUSABLE, FAILED, INTERRUPTED]
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    [newest, date] = re.findall(r"^## \[(\S+)\] - (\S+)$", changelog, re.MULTILINE)[0]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert newest == __version__
+    assert f'version: {__version__}\ndate-released: "{date}"\n' in citation
 
 
 def test_each_promise_of_the_security_page_names_tests_that_exist() -> None:

@@ -14,10 +14,10 @@ PAGE = ROOT / "docs" / "tutorial.md"
 SCRIPTS = ROOT / "docs" / "examples" / "tutorial"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"pip install|stepscope serve")
-DETAILS = re.compile(r" {3}(How this was estimated|·|Event|Check|Caveat|Operators in)|(Ruled out)")
+DETAILS = re.compile(r" {3}(How this was estimated|·|Event|Check|Caveat|Operators in)|Ruled out")
 """Starts of the paragraphs of a report that the page leaves out."""
-FIX = re.compile(r" {3}(At|Fix): |With “")
-"""Starts of the paragraphs that come back after these."""
+SHOWN = re.compile(r" {3}(At|Fix): |2\. |With “")
+"""Starts of the paragraphs that the page shows after these."""
 LAST_TABLE = "Operators that changed"
 """Heading of the first table of a comparison that the page leaves out."""
 
@@ -35,20 +35,22 @@ def change() -> str:
 
 
 def excerpt(output: str) -> str:
-    """Return the output of a command without the details of its report."""
+    """Return the output of a command without details of its report, and with two findings."""
+    report, _, end = output.partition(LAST_TABLE)[0].partition("\n3. ")
+    _, outlook, sentence = end.partition("\nWith “")
     lines: list[str] = []
     is_detail = False
-    for line in output.partition(LAST_TABLE)[0].splitlines():
+    for line in report.splitlines():
         if DETAILS.match(line):
-            is_detail = True
-            if lines[-1] != "   …":
+            if not is_detail:
                 lines.append("   …")
-        elif FIX.match(line) or re.match(r"\d+\. ", line):
+            is_detail = True
+        elif SHOWN.match(line):
             is_detail = False
         if not is_detail:
             lines.append(line.rstrip())
-    text = "\n".join(lines).partition("\nDetails of a rule")[0].strip("\n")
-    return text.replace("   …\nWith “", "…\n\nWith “").replace("   …\n2. ", "   …\n\n2. ") + "\n"
+    text = "\n".join([*lines, outlook + sentence]).partition("\nDetails of a rule")[0]
+    return text.replace("   …\n2. ", "   …\n\n2. ").strip("\n") + "\n"
 
 
 def run(page: str, folder: Path) -> Iterator[str]:
