@@ -46,13 +46,17 @@ OTHER_PROGRAMS = {
     *("srun", "trap", "vllm"),
 }
 """Programs that commands in the docs may call, apart from those that are checked."""
-LASTING = {"record", "serve"}
-"""Commands that run a script or a server: tests/test_tutorial.py records, others serve."""
-ELSEWHERE = re.compile(r"[a-z0-9]+://|/shared|--scheduler|acme/|RULE\b|sampled-")
+LASTING = {"record", "serve", "share"}
+"""Commands that take long; tests/test_tutorial.py, test_cli.py and test_shared_file.py run them."""
+ELSEWHERE = re.compile(r"[a-z0-9]+://|/shared|/tmp|--scheduler|acme/|RULE\b|sampled-")
 """Marks of commands that need a network, a cluster, another package, or samples of the host."""
-SLOW = re.compile(
-    r"stepscope (advise|compare|cut|memory|query .* |scalars|share|whatif)|schema --api"
-)
+SAMPLE_OF = {
+    **dict.fromkeys(("log/before", "log/slow"), "before"),
+    **dict.fromkeys(("log/after", "log/fast"), "after"),
+    "log/run": "log/resnet50",
+}
+"""Folders in the docs, with the folder of the workspace that takes their place."""
+SLOW = re.compile(r"stepscope (advise|compare|cut|memory|query .* |scalars|whatif)|schema --api")
 """Commands that take more than half a second; other tests run them as well."""
 
 
@@ -148,7 +152,6 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "log" / "resnet50").mkdir(parents=True)
     span = trace.name.partition(".")[2]
     (folder / "log" / "resnet50" / f"node1_4711.{span}").symlink_to(trace)
-    (folder / "log" / "run").symlink_to("resnet50")
     for name in ("before", "main"):
         (folder / name).symlink_to(trace.parent)
     for name in ("after", "branch"):
@@ -212,7 +215,7 @@ def test_a_command_runs(
 ) -> None:
     monkeypatch.chdir(workspace)
     monkeypatch.setenv("STEPSCOPE_SUMMARIES", "0")
-    result = CliRunner().invoke(cli, [*arguments])
+    result = CliRunner().invoke(cli, [SAMPLE_OF.get(word, word) for word in arguments])
     statuses = {0, 1} if any(word.startswith("--fail-on") for word in arguments) else {0}
     assert result.exit_code in statuses, result.stderr
     assert result.output or {"-o", "--output"} & {*arguments}
