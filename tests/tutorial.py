@@ -50,7 +50,7 @@ def excerpt(output: str) -> str:
         if not is_detail:
             lines.append(line.rstrip())
     text = "\n".join([*lines, outlook + sentence]).partition("\nDetails of a rule")[0]
-    return text.replace("   …\n2. ", "   …\n\n2. ").strip("\n") + "\n"
+    return re.sub(r"\n+(2\. |With “)", r"\n\n\1", text).strip("\n") + "\n"
 
 
 def run(page: str, folder: Path) -> Iterator[str]:
