@@ -20,7 +20,7 @@ def shape(output: str) -> list[str]:
     parts = (
         r"^epoch \d",
         r"^Where .*(?= potential|$)|^Where the change comes from",
-        r"\[(?:float64-compute|dataloader-bound)\]",
+        r"\[(?:float64-compute|dataloader)(?=-|\])",  # with free CPUs dataloader-no-workers
         r"train\.py:\d+ \(__getitem__\)",
         r"^ +model = model\.float\(\)",
         r"^The step takes (?=.* less: )|statistically significant",
@@ -38,12 +38,13 @@ def test_the_scripts_of_the_page_are_those_that_run() -> None:
 
 def test_the_page_shows_advice_and_comparison() -> None:
     _, advice, _, comparison = map(shape, blocks_of("text"))
-    assert {"[float64-compute]", "[dataloader-bound]"} <= set(advice)
+    assert {"[float64-compute", "[dataloader"} <= set(advice)
     assert comparison.count("FIXED") >= 2
 
 
 @pytest.mark.slow
 @pytest.mark.recording
+@pytest.mark.timeout(1800)
 def test_the_commands_print_what_the_page_shows(tmp_path: Path) -> None:
     blocks = [*tutorial.run(PAGE, tmp_path)]
     outputs = [

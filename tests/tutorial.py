@@ -1,6 +1,7 @@
 """Commands of docs/tutorial.md, run for real; `python -m tutorial` writes their output there."""
 
 import difflib
+import os
 import re
 import shlex
 import subprocess
@@ -76,7 +77,12 @@ def _output_of(command: str, folder: Path) -> str:
     words = [sys.executable if word == "python" else word for word in shlex.split(command)]
     if words[0] == "stepscope":
         words[:1] = [sys.executable, "-m", "stepscope"]
-    return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+    user_environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("OMP_")
+    }
+    return subprocess.run(
+        words, cwd=folder, env=user_environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
 
 
 def main() -> None:
