@@ -56,7 +56,9 @@ SAMPLE_OF = {
     "log/run": "log/resnet50",
 }
 """Folders in the docs, with the folder of the workspace that takes their place."""
-SLOW = re.compile(r"stepscope (advise|compare|cut|memory|query .* |scalars|whatif)|schema --api")
+SLOW = re.compile(
+    r"stepscope (advise|compare|cut|memory|query .* |scalars|whatif)|schema --api|critical-path"
+)
 """Commands that take more than half a second; other tests run them as well."""
 
 
