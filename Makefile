@@ -145,6 +145,15 @@ docs: $(MADE)/docs ## build the documentation site, with pages generated from th
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
 
+.PHONY: man
+man: $(MADE)/run ## write the man pages into build/man/man1
+	$(BIN)/python scripts/man_pages.py build/man/man1
+	@echo "Read one: man build/man/man1/stepscope.1"
+
+.PHONY: tutorial
+tutorial: $(MADE)/dev ## run the commands of docs/tutorial.md, and write their output there
+	PYTHONPATH=tests $(BIN)/python -m tutorial
+
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
 	$(BIN)/python sample_logs/record/all.py

@@ -1,4 +1,4 @@
-"""Old names of modules and of their contents, which work for one version with a warning."""
+"""Old names of modules and of their contents, which work in all versions 1 with a warning."""
 
 import sys
 
