@@ -116,16 +116,18 @@ def tested(python: Python, resolution: str, sdist: Path) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"STEPSCOPE_HYPOTHESIS": "brief", "PYTHONDONTWRITEBYTECODE": "1"}
     with log.open("w") as sink:
-        subprocess.run(
+        status = subprocess.run(
             [*command, "-p", "no:cacheprovider", *(f"tests/{name}" for name in TESTS)],
             cwd=ROOT,
             env=environment,
             stdout=sink,
             stderr=subprocess.STDOUT,
             check=False,
-        )
+        ).returncode
     reader = "compiled" if facts["compiled"] else "Python"
     last_line = log.read_text().splitlines()[-1].partition(" in ")[0]
+    if status not in (0, 1):
+        last_line = f"not run: {log.relative_to(ROOT)}"
     return [python.name, resolution, *(facts[name] for name in SHOWN), reader, last_line]
 
 
@@ -161,7 +163,7 @@ def main() -> int:
             print(
                 f"{python.name} {resolution}: {time.monotonic() - begin_s:.0f} s", file=sys.stderr
             )
-            has_failed |= "passed" not in cells[-1] or "failed" in cells[-1] or "error" in cells[-1]
+            has_failed |= any(word in cells[-1] for word in ("failed", "error", "not run"))
     return int(has_failed)
 
 
