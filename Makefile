@@ -96,6 +96,10 @@ overhead: $(MADE)/dev ## measure the recorder's cost in unrecorded steps, which 
 scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and rewrite docs/scaling.md (SCALE="--only look dask")
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.scale $(SCALE)
 
+.PHONY: versions
+versions: $(PAGE) $(MADE)/uv ## run core tests with each installed Python, lowest and newest dependencies (VERSIONS="--python PATH")
+	$(BIN)/python scripts/versions.py $(VERSIONS)
+
 FUZZ    ?= 2000000
 FUZZED_TRACES ?= 1000
 FUZZ_SEED ?= 1
@@ -181,7 +185,7 @@ $(MADE)/venv:
 # An editable install: changes to the Python sources need none of this again.
 $(MADE)/run: $(PACKAGE) | $(MADE)/venv
 	@echo "Installing stepscope and building its page (a minute or two the first time) ..."
-	@$(PIP) install --quiet --editable .
+	@$(PIP) install --quiet --editable '.[tensorboard]'
 	@if test -f $(PAGE); then touch $(PAGE); fi
 	@touch $@
 
@@ -209,6 +213,10 @@ $(MADE)/dev: $(PACKAGE) | $(MADE)/run
 $(MADE)/pandas-$(OLD_PANDAS): | $(MADE)/venv
 	@echo "Installing pandas $(OLD_PANDAS) beside the newest ..."
 	@$(PIP) install --quiet --no-deps --target $(OLD_PANDAS_FOLDER) pandas==$(OLD_PANDAS) pytz
+	@touch $@
+
+$(MADE)/uv: | $(MADE)/venv
+	@$(PIP) install --quiet uv
 	@touch $@
 
 $(MADE)/peers: | $(MADE)/venv

@@ -2,10 +2,12 @@ import json
 import os
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hatchling.bridge.app import Application
 
 import hatch_build
@@ -280,3 +282,13 @@ def test_compiled_modules_can_be_left_out(
     data = build_data()
     hook(sources_tree).initialize("standard", data)
     assert data == build_data()
+
+
+def test_conda_recipe_has_the_dependencies_of_the_wheel() -> None:
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    [extra] = project["optional-dependencies"]["tensorboard"]
+    requirements = recipe["requirements"]
+    conda = [name.replace("msgspec-python", "msgspec") for name in requirements["run"]]
+    assert [name.replace(" ", "") for name in conda] == ["python", *project["dependencies"]]
+    assert [name.replace(" ", "") for name in requirements["run_constraints"]] == [extra]

@@ -11,6 +11,7 @@ import urllib.request
 import venv
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,16 +107,29 @@ def installed(distributions: Distributions, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("empty")
     venv.create(folder, with_pip=True)
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
-    command = [str(binaries / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    installed = Installed(binaries=binaries)
+    install(installed, str(distributions.wheel))
+    return installed
+
+
+def install(installed: Installed, requirement: str) -> None:
+    command = [str(installed.binaries / "python"), "-m", "pip", "install", "--quiet"]
     done = subprocess.run(
-        [*command, str(distributions.wheel)],
+        [*command, "--no-compile", requirement],
         capture_output=True,
         text=True,
         check=False,
         env=without_development_paths(),
     )
     assert done.returncode == 0, done.stderr
-    return Installed(binaries=binaries)
+
+
+@pytest.fixture(scope="module")
+def with_tensorboard(distributions: Distributions, installed: Installed) -> Installed:
+    """The same environment with the extra; the tests that use it are the last ones."""
+    assert installed.run("python", "-c", "import tensorboard").returncode != 0
+    install(installed, f"{distributions.wheel}[tensorboard]")
+    return installed
 
 
 @pytest.fixture(scope="module")
@@ -130,26 +144,34 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tensorboard(installed: Installed, logs: Path) -> Iterator[str]:
+def tensorboard(with_tensorboard: Installed, logs: Path) -> Iterator[str]:
     """The address of a TensorBoard that runs in the empty environment."""
-    command = [str(installed.binaries / "python"), "-m", "tensorboard.main"]
+    command = [str(with_tensorboard.binaries / "python"), "-m", "tensorboard.main"]
+    with address_of([*command, "--logdir", str(logs), "--port", "0"], logs) as address:
+        yield address
+
+
+@contextmanager
+def address_of(command: list[str], logs: Path) -> Iterator[str]:
+    """Run a server, and yield the address that it prints."""
     with running(
-        [*command, "--logdir", str(logs), "--port", "0"],
-        stderr=subprocess.PIPE,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         cwd=logs,
         env=without_development_paths(),
     ) as server:
-        assert server.stderr is not None
+        assert server.stdout is not None
         said = []
         try:
-            for line in server.stderr:
+            for line in server.stdout:
                 said.append(line)
                 if found := re.search(r"at (http://\S+:\d+)/", line):
                     yield found[1]
                     break
             else:
-                pytest.fail("TensorBoard did not start:\n" + "".join(said))
+                pytest.fail("the server did not start:\n" + "".join(said))
         finally:
             server.terminate()
 
@@ -211,9 +233,10 @@ def test_wheel_holds_the_compiled_scanner_and_says_for_which_machine(
 ) -> None:
     names = zipfile.ZipFile(distributions.wheel).namelist()
     module = hatch_build.compiled_modules(ROOT)[0].library.name
-    assert [
-        name for name in names if "_scanner." in name and not name.endswith((".pyx", ".pyi"))
-    ] == [f"stepscope/ingest/{module}"]
+    assert [name for name in names if "_scanner." in name and not name.endswith(".pyi")] == [
+        f"stepscope/ingest/{module}"
+    ]
+    assert not [name for name in names if name.endswith((".pyx", ".c", ".map"))]
     assert not distributions.wheel.name.endswith("none-any.whl")
 
 
@@ -278,15 +301,6 @@ def test_version_is_the_packages_own(installed: Installed, distributions: Distri
     assert installed.python("from stepscope._version import __version__ as v; print(v)") == version
 
 
-def test_tensorboard_finds_the_plugin(installed: Installed) -> None:
-    code = (
-        "from importlib.metadata import entry_points;"
-        "[point] = entry_points(group='tensorboard_plugins', name='stepscope');"
-        "print(point.load().__name__)"
-    )
-    assert installed.python(code) == "StepscopeLoader"
-
-
 def test_command_line_introduces_itself(installed: Installed) -> None:
     done = installed.run("stepscope", "--help")
     assert done.returncode == 0, done.stderr
@@ -300,6 +314,22 @@ def test_advice_needs_nothing_but_what_the_wheel_asks_for(installed: Installed, 
     [run] = json.loads(done.stdout)["runs"]
     assert [outcome for outcome in run["outcomes"] if outcome["status"] == "failed"] == []
     assert run["outcomes"]
+
+
+def test_the_page_needs_no_tensorboard(installed: Installed, logs: Path) -> None:
+    command = [str(installed.binaries / "stepscope"), "serve", str(logs), "--port", "0"]
+    with address_of(command, logs) as address:
+        assert b"<title>" in fetched(f"{address}/")
+        assert "run" in json.dumps(json.loads(fetched(f"{address}/api/runs")))
+
+
+def test_tensorboard_finds_the_plugin(with_tensorboard: Installed) -> None:
+    code = (
+        "from importlib.metadata import entry_points;"
+        "[point] = entry_points(group='tensorboard_plugins', name='stepscope');"
+        "print(point.load().__name__)"
+    )
+    assert with_tensorboard.python(code) == "StepscopeLoader"
 
 
 def test_tensorboard_lists_the_tab(tensorboard: str) -> None:

@@ -58,6 +58,16 @@ def read_back(folder: Path) -> dict[str, list[tuple[int, float, float]]]:
     }
 
 
+def test_writing_names_the_package_that_it_needs(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["stepscope.cli.scalars"], "find_spec", lambda _: None)
+    result = run(log, "--write")
+    assert result.exit_code == 2
+    assert "pip install 'stepscope[tensorboard]'" in result.stderr
+    assert run(log).exit_code == 0
+
+
 def test_tensorboard_reads_back_what_was_written(log: Path) -> None:
     result = run(log, "--write")
     assert result.exit_code == 0

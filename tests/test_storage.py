@@ -154,6 +154,7 @@ def test_an_address_that_cannot_be_read_is_refused_with_the_reason(path: str, sa
     ("kind", "package", "remedy"),
     [
         ("s3", "s3fs", "pip install 'stepscope[s3]'"),
+        ("s3", "fsspec", "pip install 'stepscope[s3]'"),
         ("gs", "gcsfs", "pip install 'stepscope[gs]'"),
         ("abfs", "adlfs", "pip install 'stepscope[az]'"),
         ("https", "aiohttp", "pip install 'stepscope[http]'"),

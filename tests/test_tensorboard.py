@@ -165,6 +165,7 @@ def flags_of(*arguments: str) -> Namespace:
 
 
 def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
     monkeypatch.setenv("STEPSCOPE_JOBS", "7")
     options = ("--stepscope_memory", "1G", "--stepscope_cache")
     assert plugin_settings(flags_of(*options, "--stepscope_jobs", "3")) == Settings(

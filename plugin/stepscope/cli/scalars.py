@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,8 @@ class Series:
     "--write",
     "is_written",
     is_flag=True,
-    help="Write the scalars; without this option they are only printed.",
+    help="Write the scalars (needs `pip install stepscope[tensorboard]`); without this option they "
+    "are only printed.",
 )
 @with_selection
 @with_configuration
@@ -94,6 +96,9 @@ def scalars(
     """
     if is_written and selection.spans:
         msg = "--write needs all spans: a file of some spans would hide the others"
+        raise click.UsageError(msg)
+    if is_written and find_spec("tensorboard") is None:
+        msg = "--write needs TensorBoard: pip install 'stepscope[tensorboard]'"
         raise click.UsageError(msg)
     series, problems = _series(paths, selection, rule_options, effort)
     _print_problems(problems)

@@ -12,9 +12,6 @@ from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import fsspec
-from fsspec.config import conf
-
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
 from stepscope.storage import error_messages
@@ -23,6 +20,7 @@ from stepscope.storage.local import SPECIAL
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+    from fsspec import AbstractFileSystem
 
 BLOCK_BYTES = 8 << 20
 """Bytes per request: a compromise between few requests and little memory."""
@@ -128,7 +126,7 @@ def files_in(folder: str) -> Iterator[Listing]:
 
 
 def _pages_below(
-    system: fsspec.AbstractFileSystem, base: str, timeout: Mapping[str, int]
+    system: "AbstractFileSystem", base: str, timeout: Mapping[str, int]
 ) -> Iterator[Page]:
     """Yield the files below a folder: in S3's pages, elsewhere one subfolder at a time."""
     pages: Callable[..., Iterator[Page]] = _s3_pages if hasattr(system, "call_s3") else _find_pages
@@ -150,7 +148,7 @@ def _s3_pages(system: Any, base: str, timeout: Mapping[str, int]) -> Iterator[Pa
 
 
 def _find_pages(
-    system: fsspec.AbstractFileSystem, base: str, timeout: Mapping[str, int]
+    system: "AbstractFileSystem", base: str, timeout: Mapping[str, int]
 ) -> Iterator[Page]:
     infos = system.ls(base, detail=True, **timeout)
     yield [info for info in infos if info["type"] != "directory"]
@@ -231,7 +229,7 @@ def _info(path: str) -> Info | None:
 
 
 @contextmanager
-def open_system(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
+def open_system(path: str) -> "Iterator[tuple[AbstractFileSystem, str]]":
     """Yield the file system of an address and the path in it; convert errors to `UnreadableError`.
 
     After an error, the file system is created again at the next use, with the then current
@@ -246,12 +244,14 @@ def open_system(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
             raise
 
 
-def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def _system(path: str) -> "tuple[AbstractFileSystem, str]":
     kind = urls.scheme(path)
     if kind in (*S3, *GOOGLE, *AZURE) and not urls.bucket(path):
         message = "There is no bucket in this address."
         raise UnreadableError(path, message, f"Pass {kind}://BUCKET/FOLDER.")
     _quieten()
+    import fsspec  # the extras of remote storage bring it
+
     system, inside = fsspec.url_to_fs(path, **_options(kind))
     return system, inside
 
@@ -264,6 +264,8 @@ def _quieten() -> None:
 
 def _options(kind: str) -> Options:
     """Return a library's time limits, overridden by fsspec's configuration."""
+    from fsspec.config import conf
+
     family = next((names for names in FAMILIES if kind in names), (kind,))
     users = {name: value for alias in family for name, value in conf.get(alias, {}).items()}
     limits = next((options for kinds, options in TIME_LIMITS if kind in kinds), {})
@@ -284,7 +286,7 @@ def _web_options() -> Options:
     return {"client_kwargs": client, "headers": {"Accept-Encoding": "identity"}}
 
 
-def timeout_options(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
+def timeout_options(system: "AbstractFileSystem", seconds: int) -> Options:
     """Return the time limit of a call, for file systems that support one."""
     return {"timeout": seconds} if system.async_impl else {}
 
