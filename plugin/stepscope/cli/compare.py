@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
@@ -31,7 +32,13 @@ ROWS = 8
 
 
 @click.command(short_help="Print the changes between runs, spans or ranks.")
-@click.argument("paths", metavar="BEFORE AFTER...", nargs=-1, required=True)
+@click.argument(
+    "paths",
+    metavar="BEFORE AFTER...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.files,
+)
 @click.option(
     "--by",
     type=click.Choice(["run", "worker", "span"]),

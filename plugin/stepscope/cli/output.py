@@ -1,5 +1,8 @@
-"""The output of commands: file or terminal, format, width, colours."""
+"""The output of commands: file or terminal, format, encoding, width, colours."""
 
+import codecs
+import io
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +33,12 @@ class Printing:
 
     def write(self, text: str) -> None:
         """Write text to the output."""
-        write(text, self.output)
+        if self.output is not None:
+            Path(self.output).write_bytes(_as_bytes(text))
+        elif self.form == "text":
+            click.echo(text, nl=False, color=True)
+        else:
+            print_document(text)
 
 
 def with_printing(meaning: str, *more: Format) -> Callable[[Command], Command]:
@@ -74,9 +82,38 @@ def width() -> int:
     return max(40, min(console.width, 120)) if console.is_terminal else 80
 
 
-def write(text: str, output: str | None) -> None:
-    """Write text to a file; without a file, print it."""
-    if output is None:
-        click.echo(text, nl=False, color=True)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
+def print_document(text: str) -> None:
+    """Print a document for programs: in a file or pipe as UTF-8, whatever the terminal's encoding.
+
+    Windows would encode it by its code page, and write `\\r\\n` for `\\n`.
+    """
+    click.echo(text if sys.stdout.isatty() else _as_bytes(text), nl=False, color=True)
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+ASCII = {
+    "─": "-", "━": "-", "│": "|", "–": "-", "—": "-", "\N{MINUS SIGN}": "-",
+    "…": "...", "·": "*", "•": "*",
+    "→": "->", "←": "<-", "↑": "^", "↓": "v", "≤": "<=", "≥": ">=", "≈": "~", "±": "+-", "×": "x",
+    "µ": "u", "Δ": "delta", "✓": "v", "✗": "x", "█": "#", "░": ".", "’": "'", "“": '"', "”": '"',
+}  # fmt: skip
+"""Replacements of characters that an encoding lacks, such as cp1252 of pipes in Windows."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Return replacements of characters that cannot be encoded, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(ASCII.get(character, "?") for character in missing), error.end
+
+
+def prepare_streams() -> None:
+    """Let output in any encoding replace characters that the encoding lacks, instead of failing."""
+    codecs.register_error("stepscope", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="stepscope")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli import completion
+
 if TYPE_CHECKING:
     from stepscope.recording.record_request import RecordRequest
 
@@ -15,7 +17,13 @@ if TYPE_CHECKING:
     short_help="Run a script unchanged, and record some of its steps.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.argument(
+    "command",
+    metavar="-- COMMAND...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.files,
+)
 @click.option(
     "--log-dir",
     metavar="DIR",

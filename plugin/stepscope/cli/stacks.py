@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.selection import Selection, with_selection
@@ -21,7 +22,7 @@ TO_STDOUT = "-"
 
 
 @click.command(short_help="Write the call stacks of a trace for flame graphs.")
-@click.argument("path")
+@click.argument("path", shell_complete=completion.files)
 @click.option(
     "--metric",
     type=click.Choice(["self-cpu", "self-device"]),
