@@ -181,8 +181,9 @@ def commands() -> Iterator[str]:
     """Yield the page of commands: the help text of each."""
     yield from _heading(
         "Command line",
-        "Paths can also be URLs (`s3://…`, `gs://…`; see [Logs](logs.md)). Color follows `NO_COLOR`,"
-        " `FORCE_COLOR` and `TERM`; progress is printed to standard error, and only to a terminal.",
+        "Paths can also be URLs (`s3://…`, `gs://…`; see [Logs](logs.md)). Color follows"
+        " `NO_COLOR`, `FORCE_COLOR` and `TERM`; progress goes to standard error, and only if that"
+        " is a terminal.",
     )
     yield from (*SHELL_COMPLETION, "")
     for command in (cli, *COMMANDS):

@@ -44,13 +44,19 @@ def _reason_for_nothing(accounts: Sequence[Account], request: RecordRequest) -> 
         )
         if request.skip is not None:
             yield "to begin earlier: leave out --skip"
+    elif nearest.steps_from:
+        yield (
+            f"nothing was recorded: the script ended in its first step after the start (a step is"
+            f" one {nearest.steps_from})"
+        )
+        yield "to record all of it, from the import of torch: --steps-from none"
     else:
         yield f"nothing was recorded: {_missing(request)}"
         yield "to record without steps, from the import of torch: --steps-from none"
 
 
-def _nearness(account: Account) -> tuple[int, bool]:
-    return account.step_count, account.has_torch
+def _nearness(account: Account) -> tuple[int, bool, bool]:
+    return account.step_count, bool(account.steps_from), account.has_torch
 
 
 def _missing(request: RecordRequest) -> str:
