@@ -1,5 +1,6 @@
 """`stepscope compare`: print the changes between runs, spans or ranks."""
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -189,7 +190,7 @@ def _sides(
 
 def _short(paths: Sequence[str]) -> list[str]:
     """Return paths without their common folders."""
-    parts = [path.rstrip("/").split("/") for path in paths]
+    parts = [path.replace(os.sep, "/").rstrip("/").split("/") for path in paths]
     shared = 0
     while len({tuple(path[: shared + 1]) for path in parts}) == 1 and all(
         len(path) > shared + 1 for path in parts

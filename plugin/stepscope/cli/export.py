@@ -104,7 +104,7 @@ def export(  # noqa: PLR0913 (one parameter per option)
         )
         return
     request = _request(paths, names, form, output, is_all=is_all)
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         tables, problems = read_tables(paths, request, selection, effort, folder)
         print_problems(tables, problems)
         complete = [table for table in tables if table.rows]

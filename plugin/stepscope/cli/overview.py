@@ -1,7 +1,6 @@
 """`stepscope` without a command: the traces of this folder, and the next commands for them."""
 
 import os
-import shlex
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -134,10 +133,9 @@ def _age(run: _Run) -> str:
 
 
 def _quoted(path: str) -> str:
-    """Return a path as an argument of a shell."""
-    if os.name == "nt":
-        return f'"{_shown(path)}"' if " " in path else _shown(path)
-    return shlex.quote(_shown(path))
+    from stepscope.base.urls import shell_argument
+
+    return shell_argument(_shown(path))
 
 
 def _shown(path: str) -> str:

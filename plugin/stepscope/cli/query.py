@@ -156,7 +156,7 @@ def _run(
     if not names:
         return run_query(sql, limits)
     request = TableRequest(names=names, form="parquet")
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         tables, problems = read_tables(paths, request, selection, effort, folder)
         print_problems(tables, problems)
         if not all(table.rows for table in tables):

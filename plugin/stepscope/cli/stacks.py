@@ -72,7 +72,7 @@ def stacks(  # noqa: PLR0913 (one parameter per option)
     from stepscope.render.stack_file import Request
 
     file = one_at(path, selection)
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         target = str(Path(folder, "stacks")) if output == TO_STDOUT else output
         request = Request(metric=metric, form=form, path=target)
         run_task(file, functools.partial(stack, request=request), effort)

@@ -1,9 +1,9 @@
 """The result of `stepscope record` as text, from the accounts of its processes."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 
+from stepscope.base.urls import shell_argument
 from stepscope.recording.record_request import Account, RecordRequest
 
 
@@ -15,7 +15,7 @@ def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, .
         return tuple(_reason_for_nothing(accounts, request))
     files = sum(len(account.written) for account in with_files)
     is_below = log_dir.startswith(os.getcwd() + os.sep)  # noqa: PTH109 (a text is compared)
-    shown = shlex.quote(os.path.relpath(log_dir) if is_below else log_dir)
+    shown = shell_argument(os.path.relpath(log_dir) if is_below else log_dir)
     counts = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
     return (f"{counts} in {shown}", f"to see what to change: stepscope advise {shown}")
 
