@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from stepscope.base import calibration
 from stepscope.base.formatting import share
 from stepscope.base.report import json_schema
-from stepscope.cli import COMMANDS
+from stepscope.cli import COMMANDS, cli
 from stepscope.model.frames import Schema
 from stepscope.render import rule_page
 from stepscope.render.table_export import LEADING, leading
@@ -27,6 +27,18 @@ from stepscope.rules import Rule, all_rules
 from stepscope.tables import RunTable, all_tables
 
 HELP_WIDTH = 100
+SHELL_COMPLETION = (
+    "## Shell completion",
+    "",
+    "Shells complete commands, options, and names of rules, tables, runs and workers after one of"
+    " these lines in `~/.bashrc`, `~/.zshrc` or `~/.config/fish/completions/stepscope.fish`:",
+    "",
+    "```bash",
+    'eval "$(_STEPSCOPE_COMPLETE=bash_source stepscope)"    # bash',
+    'eval "$(_STEPSCOPE_COMPLETE=zsh_source stepscope)"     # zsh',
+    "_STEPSCOPE_COMPLETE=fish_source stepscope | source     # fish",
+    "```",
+)
 TERMS = MappingProxyType(
     {
         "Time and steps": {
@@ -169,11 +181,13 @@ def commands() -> Iterator[str]:
     """Yield the page of commands: the help text of each."""
     yield from _heading(
         "Command line",
-        "Paths can also be URLs (`s3://…`, `gs://…`; see [Logs](logs.md)). Exit status 2 means that"
-        " no file could be read, or that the arguments are wrong; each command lists its others.",
+        "Paths can also be URLs (`s3://…`, `gs://…`; see [Logs](logs.md)). Color follows"
+        " `NO_COLOR`, `FORCE_COLOR` and `TERM`; progress goes to standard error, and only if that"
+        " is a terminal.",
     )
-    for command in COMMANDS:
-        name = f"stepscope {command.name}"
+    yield from (*SHELL_COMPLETION, "")
+    for command in (cli, *COMMANDS):
+        name = "stepscope" if command is cli else f"stepscope {command.name}"
         context = click.Context(command, info_name=name, max_content_width=HELP_WIDTH)
         context.terminal_width = HELP_WIDTH
         summary = command.get_short_help_str(limit=HELP_WIDTH)

@@ -173,7 +173,7 @@ def test_only_the_wanted_worker_is_read(log: Path) -> None:
     assert [[worker.name for worker in run.workers] for run in report.runs] == [["b"]]
     result = run("advise", log, "--worker", "c")
     assert result.exit_code == 2
-    assert result.stderr == "stepscope: there is no worker 'c'; there is a, b, worker0\n"
+    assert result.stderr == "stepscope: there is no worker 'c'. There is a, b, worker0\n"
 
 
 def test_less_serious_findings_can_be_left_out(log: Path) -> None:

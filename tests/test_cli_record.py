@@ -100,6 +100,13 @@ FILE = RecordedTrace(path="/logs/run/a.json.gz", first_step=6, step_count=8, is_
             (Account(process=1, has_torch=True), Account(process=2, has_torch=True, step_count=7)),
             "the script ended after 7 steps, before recording began",
         ),
+        (
+            (
+                Account(process=1, has_torch=True),
+                Account(process=2, has_torch=True, steps_from="batch"),
+            ),
+            "the script ended in its first step after the start (a step is one batch)",
+        ),
         ((Account(process=1, has_torch=True, notes=["it broke"]),), "see the reason above"),
     ],
 )

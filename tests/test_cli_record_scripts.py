@@ -819,3 +819,79 @@ def test_each_token_of_a_decoding_loop_is_a_step(tmp_path: Path) -> None:
     assert len(whole) >= 5
     assert count(document, "aten::embedding") in (len(whole), len(whole) + 1)
     assert document["stepscope_recorder"]["unrecorded_steps"]["count"] >= 3
+
+
+OVERDUE = """
+import time, torch
+from stepscope.recording import cycles
+cycles.OVERDUE_SECONDS = 0.3
+net = torch.nn.Linear(8, 8)
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def train(steps):
+    for _ in range(steps):
+        net(torch.ones(2, 8)).sum().backward()
+        sgd.step()
+
+def is_recording():
+    return torch._C._autograd._profiler_enabled()
+
+train(7)
+assert is_recording()
+end = time.monotonic() + 60
+while is_recording() and time.monotonic() < end:
+    torch.ones(1).sum()
+print(is_recording(), flush=True)
+train(20)
+print("after", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [(), ("--stop",)])
+def test_the_last_cycle_ends_if_steps_do_not(tmp_path: Path, stop: tuple[str, ...]) -> None:
+    (tmp_path / "train.py").write_text(OVERDUE)
+    done = run(tmp_path, *stop, "--", sys.executable, "train.py")
+    assert done.stdout == ("False\n" if stop else "False\nafter\n")
+    assert "recorded steps 5 to 6, and was then cut short" in done.stderr
+    (document,) = documents(tmp_path)
+    assert steps(document) == ["ProfilerStep#5", "ProfilerStep#6", "Cut-off step#7"]
+
+
+MOVING = """
+import threading, time, torch
+from stepscope.recording import inference_steps
+inference_steps.LEAST_PAUSE_NS = 10**12  # on a busy machine a thread pauses anywhere
+net = torch.nn.Linear(8, 8).eval()
+
+def serve(calls):
+    for _ in range(calls):
+        with torch.no_grad():
+            net(torch.ones(2, 8))
+        time.sleep(0.005)
+
+for calls in (30, 100):
+    thread = threading.Thread(target=serve, args=(calls,))
+    thread.start()
+    thread.join()
+"""
+
+
+@pytest.mark.slow
+def test_a_cycle_ends_if_another_thread_takes_over_its_calls(tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text(MOVING)
+    done = run(tmp_path, "--", sys.executable, "serve.py")
+    assert re.search(r"recorded steps 5 to \d+, and was then cut short", done.stderr), done.stderr
+    (document,) = documents(tmp_path)
+    assert 45 <= count(document, "aten::linear") <= 80, "the second thread's calls end it"
+
+
+@pytest.mark.slow
+def test_a_script_of_one_step_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(OVERDUE.partition("train(7)")[0] + "train(1)")
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert "the script ended in its first step after the start (a step is one step" in done.stderr
+    done = run(tmp_path, "--steps-from", "none", "--", sys.executable, "train.py")
+    assert "recorded the whole run, without steps" in done.stderr
+    (document,) = documents(tmp_path)
+    assert count(document, "aten::linear") == 1

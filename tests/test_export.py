@@ -344,7 +344,7 @@ def test_recordings_can_be_chosen(log: Path) -> None:
     assert workers("--worker", "w", "--worker", "b") == ["b", "w"]
     assert workers("--span", "1") == ["a", "b", "w"]
     assert (
-        "there is no run 'x'; there is first, second"
+        "there is no run 'x'. There is first, second"
         in run(log, "--table", "kernels", "--run", "x").stderr
     )
 

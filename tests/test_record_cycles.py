@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import pytest
@@ -262,10 +262,38 @@ def test_an_early_cycle_whose_steps_no_longer_end_is_dropped() -> None:
     for step in (1, 2):
         if recorded.is_due(step, 0):
             recorded.start(step)
-    assert recorded.overdue_s(2) >= cycles.OVERDUE_SECONDS
+    assert recorded.overdue_in_s() > cycles.OVERDUE_SECONDS / 2
     assert recorded.end_overdue() is CycleEnd.DROPPED
     assert not recorded.is_recording
     assert not recorded.is_due(3, 0)
+
+
+def test_a_step_is_overdue_by_the_usual_time_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr(cycles, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    request = replace(REQUEST, skip=2, warmup=0, active=4)
+    recorded = Cycles(request, TraceHandler("/logs/run", is_sampled=False))
+    for step, took_s in enumerate((1.0, 3.0, 2.0, 9.0, 0.0), start=1):
+        recorded.step()
+        if recorded.is_due(step, 0):
+            recorded.start(step)
+            assert not recorded.is_early
+            assert recorded.overdue_in_s() == cycles.OVERDUE_SECONDS + cycles.OVERDUE_TIMES * 2
+        now_s[0] += took_s
+    longest_s = 9
+    assert recorded.overdue_in_s() == cycles.OVERDUE_SECONDS + cycles.OVERDUE_TIMES * longest_s
+    now_s[0] += 200
+    assert recorded.overdue_in_s() < 0
+    assert recorded.end_overdue() is CycleEnd.SAVED, "two steps were complete"
+    assert recorded.is_complete
+
+
+def test_a_first_step_may_compile_its_model() -> None:
+    recorded = Cycles(replace(REQUEST, skip=0), TraceHandler("/logs/run", is_sampled=False))
+    assert recorded.is_due(1, 0)
+    recorded.start(1)
+    assert recorded.overdue_in_s() > cycles.UNMEASURED_SECONDS / 2
+    recorded.finish(is_saved=False)
 
 
 def test_a_timed_call_waits_for_the_end_of_a_graphs_capture(

@@ -1,13 +1,12 @@
 """Every public table by name, as the modules that fill them declare."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import MappingProxyType
 
-from stepscope.base.errors import UsageError
+from stepscope.base.errors import UsageError, suggestion
 from stepscope.model.table import DECLARED, AnyTable, RunTable, Table
 
 __all__ = ["AnyTable", "RunTable", "Table", "all_tables", "find"]
@@ -32,7 +31,6 @@ def find(name: str) -> AnyTable:
     tables = all_tables()
     if name in tables:
         return tables[name]
-    near = get_close_matches(name, tables, n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    hint = suggestion(name, tables)
     msg = f"there is no table {name!r}. {hint}`stepscope export --list` shows all tables"
     raise UsageError(msg)

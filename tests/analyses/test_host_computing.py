@@ -68,7 +68,7 @@ def test_a_heavy_model_is_called_that_and_nothing_is_said_of_the_loop() -> None:
 
 def test_a_loop_with_python_between_operators_is_not_called_healthy() -> None:
     assert said(["cpu_op", "aten::mm", 0, 900]) == (
-        "Step 1.00 ms (one step); besides forward, backward and optimizer, host code outside"
+        "Step 1.00 ms (one step); besides the model, host code outside"
         " operators takes 100 µs per step (10.0 %), most of it after aten::mm."
     )
 

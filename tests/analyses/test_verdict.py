@@ -122,7 +122,7 @@ def test_a_loop_in_which_a_phase_takes_much_is_not_called_healthy() -> None:
         "host code outside operators takes 100 µs per step (10.0 %), most of it in"
         " train.py(9): report."
     )
-    assert worker.verdict.endswith(f"besides forward, backward and optimizer, {takes}")
+    assert worker.verdict.endswith(f"besides the model, {takes}")
     assert worker.standing is not None
     assert worker.standing.state == "cannot-tell"
     assert worker.standing.message.endswith(f"found no cause that costs 5 % or more, but {takes}")

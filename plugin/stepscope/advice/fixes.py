@@ -8,7 +8,7 @@ from msgspec import structs
 
 from stepscope.advice.advised_findings import AdvisedFindings, advised_findings
 from stepscope.advice.savings import ResolvedFinding
-from stepscope.advice.settings import DEFAULT, AdviceSettings
+from stepscope.advice.settings import DEFAULT, AdviceSettings, available_rules, find_rule
 from stepscope.base.errors import UsageError
 from stepscope.model import intervals
 from stepscope.model.arrays import Ints
@@ -123,12 +123,13 @@ def fix_changes(
 
     Raises:
         MissingDataError: the model does not describe this trace.
-        UsageError: a rule has no finding that saves time.
+        UsageError: there is no such rule, or it has no finding that saves time.
     """
     if not rule_ids:
         return FixChanges()
     advised = advised_findings(trace, settings)
     if unknown := set(rule_ids) - {fix.rule.id for fix in fixes_of(advised.findings)}:
+        find_rule(min(unknown), available_rules(has_packages=settings.has_packages))
         msg = f"{min(unknown)} has no finding in this trace that saves time"
         raise UsageError(msg)
     key, cache = (advised, frozenset(rule_ids)), _last_changes(trace)
@@ -193,7 +194,7 @@ def fix_savings(
 
     Raises:
         MissingDataError: the model does not describe this trace.
-        UsageError: a rule has no finding that saves time.
+        UsageError: there is no such rule, or it has no finding that saves time.
     """
     applied, advised = frozenset(rule_ids), advised_findings(trace, settings)
     base = _simulated_ns(trace, fix_changes(trace, applied, settings), others)

@@ -9,12 +9,11 @@ changes settings for some runs: by their names, or by the kind of workload (`tra
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
 from stepscope.advice.rule_packages import package_rules
-from stepscope.base.errors import UsageError
+from stepscope.base.errors import UsageError, suggestion
 from stepscope.base.findings import Outcome, Severity, SuppressedBy
 from stepscope.rules import Rule, all_rules
 
@@ -232,12 +231,6 @@ def _rule(by_id: Mapping[str, Rule[Any]], name: str) -> Rule[Any]:
         return by_id[name]
     msg = f"there is no rule {name!r}. {suggestion(name, by_id)}`stepscope rules` lists all rules"
     raise UsageError(msg)
-
-
-def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return a question with the nearest names; empty where none is near."""
-    close = get_close_matches(name, tuple(names), n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(close)}? " if close else ""
 
 
 def _selector(by_id: Mapping[str, Rule[Any]], names: Iterable[str]) -> set[str]:

@@ -45,9 +45,8 @@ from stepscope.advice.settings import (
     Profile,
     Suppression,
     Value,
-    suggestion,
 )
-from stepscope.base.errors import UsageError
+from stepscope.base.errors import UsageError, suggestion
 from stepscope.base.findings import Severity
 
 FILE_NAME = "stepscope.toml"

@@ -83,7 +83,8 @@ def advised_verdict(trace: Trace, findings: Sequence[ResolvedFinding]) -> str:
 def _verdict_without_findings(trace: Trace, phase: PhaseCost | None) -> str:
     if phase is not None and phase.phase not in CATEGORIZED:
         takes = phase_takes(trace, phase)
-        return summary_with_ending(trace, f"besides forward, backward and optimizer, {takes}")
+        passes = "forward, backward and optimizer" if is_training(trace) else "the model"
+        return summary_with_ending(trace, f"besides {passes}, {takes}")
     if phase is None and is_processor_bound(trace):
         limit = "computing on the CPU is the limit, and the loop is healthy"
         return summary_with_ending(trace, f"{limit}: {_operators(trace)}")

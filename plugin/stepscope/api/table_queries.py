@@ -93,7 +93,7 @@ def run_table_query(sql: str, traces: QueriedTraces, settings: Settings) -> Tabl
             409, ApiError("busy", message, "Run the query again in a moment.")
         )
     try:
-        with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+        with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
             tables = _tables(names, traces, folder)
             paths = {table.name: [rows.path for rows in table.rows] for table in tables}
             result = run_query(sql, _limits(settings), paths)

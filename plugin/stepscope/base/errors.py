@@ -13,6 +13,7 @@ Messages are for users: problem, location, remedy. `in_one_line` describes unexp
 """
 
 import errno
+from collections.abc import Iterable
 from pathlib import PurePath
 from traceback import extract_tb
 
@@ -70,6 +71,21 @@ class QueryError(UsageError):
 
 class UnknownNameError(StepscopeError):
     """No run, trace or table has that name."""
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """Return up to three similar names, ignoring case; the most similar first."""
+    from difflib import get_close_matches  # noqa: PLC0415 (only for errors)
+
+    by_lower_case = {other.lower(): other for other in names}
+    near = get_close_matches(name.lower(), by_lower_case, n=3, cutoff=0.5)
+    return [by_lower_case[other] for other in near]
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return a question with the nearest names; empty where none is near."""
+    near = nearest(name, names)
+    return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
 def in_one_line(error: BaseException, path: str = "") -> str:

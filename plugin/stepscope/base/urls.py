@@ -3,7 +3,9 @@
 `pathlib` turns `s3://bucket` into `s3:/bucket`, so URLs are split here.
 """
 
+import os
 import re
+import shlex
 from pathlib import PurePath, PureWindowsPath
 from urllib.parse import unquote
 
@@ -82,6 +84,13 @@ def relative(root: str, folder: str) -> str:
         return folder[len(tidy(root)) :].strip("/")
     below = PurePath(folder).relative_to(root).as_posix()
     return "" if below == "." else below
+
+
+def shell_argument(text: str) -> str:
+    """Return text as one argument of this system's shell, to be copied."""
+    if os.name == "nt":
+        return f'"{text}"' if " " in text else text
+    return shlex.quote(text)
 
 
 def redacted(text: str, path: str = "") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -96,12 +97,14 @@ with_rules = with_options(
     RuleOptions,
     click.option(
         "--select",
+        shell_complete=completion.rules,
         multiple=True,
         metavar="NAMES",
         help="Run only these rules: ids, categories, severities or `all`, separated by commas.",
     ),
     click.option(
         "--ignore",
+        shell_complete=completion.rules,
         multiple=True,
         metavar="NAMES",
         help="Exclude these rules; names as for --select.",

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.options import with_options
 from stepscope.cli.output import Printing, width, with_printing, write_message
-from stepscope.cli.selection import Selection
+from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.summary_reading import Extraction, values_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ _with_gate = with_options(
 
 
 @click.command(short_help="Print what to fix in the traces below PATH.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, shell_complete=completion.files
+)
 @with_printing(
     "`brief` for a chat, `json` (`stepscope schema`) for programs, `sarif` for code scanning, "
     "`html` for a page to share, `github` for annotations.",
@@ -90,9 +93,7 @@ _with_gate = with_options(
     "html",
     "github",
 )
-@click.option(
-    "--worker", "workers", multiple=True, metavar="NAME", help="Read only this worker; repeatable."
-)
+@with_selection
 @_with_gate
 @with_rules
 @with_effort
@@ -101,7 +102,7 @@ def advise(  # noqa: PLR0913 (one parameter per option)
     *,
     paths: tuple[str, ...],
     printing: Printing,
-    workers: tuple[str, ...],
+    selection: Selection,
     gate: Gate,
     rule_options: RuleOptions,
     effort: Effort,
@@ -123,7 +124,7 @@ def advise(  # noqa: PLR0913 (one parameter per option)
     nothing could be read or an option is wrong, and 3 for a defect of stepscope.
     """
     import_advice(effort.settings())
-    report = _with_baseline(_report(paths, workers, rule_options.settings(), effort), gate)
+    report = _with_baseline(_report(paths, selection, rule_options.settings(), effort), gate)
     _print_problems(report)
     if (report.runs or printing.form in ("json", "sarif")) and not (
         gate.is_quiet and printing.output is None
@@ -144,7 +145,7 @@ def _print_problems(report: "Report") -> None:
 
 
 def _report(
-    paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
+    paths: Sequence[str], selection: Selection, rules: "AdviceSettings", effort: Effort
 ) -> "Report":
     """Return the advice, reading files one by one."""
     from stepscope._version import __version__
@@ -156,7 +157,7 @@ def _report(
 
     settings = effort.settings()
     files, problems = files_at(paths)
-    files = Selection(workers=workers).of(files)
+    files = selection.of(files)
     extract = Extraction(steps=_steps, of=lambda summary: summary.advice)
     values = values_of(files, extract, rules, settings)
     by_folder: dict[str, list[TraceAdvice]] = {}

@@ -1,11 +1,13 @@
 """`stepscope compare`: print the changes between runs, spans or ranks."""
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
@@ -31,7 +33,13 @@ ROWS = 8
 
 
 @click.command(short_help="Print the changes between runs, spans or ranks.")
-@click.argument("paths", metavar="BEFORE AFTER...", nargs=-1, required=True)
+@click.argument(
+    "paths",
+    metavar="BEFORE AFTER...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.files,
+)
 @click.option(
     "--by",
     type=click.Choice(["run", "worker", "span"]),
@@ -182,7 +190,7 @@ def _sides(
 
 def _short(paths: Sequence[str]) -> list[str]:
     """Return paths without their common folders."""
-    parts = [path.rstrip("/").split("/") for path in paths]
+    parts = [path.replace(os.sep, "/").rstrip("/").split("/") for path in paths]
     shared = 0
     while len({tuple(path[: shared + 1]) for path in parts}) == 1 and all(
         len(path) > shared + 1 for path in parts

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.output import write_message
@@ -21,7 +22,7 @@ LONGEST_MS = 1e12
 @click.command(
     short_help="Write a part of a trace, or draw counters and the critical path into it."
 )
-@click.argument("path")
+@click.argument("path", shell_complete=completion.files)
 @click.option("--start", "start_ms", type=float, help="Start, in ms from the first event.")
 @click.option("--end", "end_ms", type=float, help="End, in ms from the first event.")
 @click.option("--steps", metavar="N[-M]", help="Steps N to M, by their ProfilerStep numbers.")

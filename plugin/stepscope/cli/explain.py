@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli import completion
+
 if TYPE_CHECKING:
     from stepscope.rules import Rule
 
 
 @click.command(short_help="Explain a rule: check, reason, fix, saving, options.")
-@click.argument("name", metavar="RULE")
+@click.argument("name", metavar="RULE", shell_complete=completion.rules)
 @click.option(
     "--no-plugins",
     "has_plugins",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_effort
 from stepscope.cli.output import is_coloured, print_content, width
 from stepscope.cli.selection import Selection, with_selection
@@ -31,9 +32,14 @@ class ExportRequest(TableRequest):
 
 
 @click.command(short_help="Write tables of the traces below PATH as CSV, JSON or Parquet.")
-@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.argument("paths", metavar="PATH...", nargs=-1, shell_complete=completion.files)
 @click.option(
-    "--table", "names", multiple=True, metavar="NAME", help="Write this table; repeatable."
+    "--table",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Write this table; repeatable.",
+    shell_complete=completion.tables,
 )
 @click.option("--all", "is_all", is_flag=True, help="Write every table.")
 @click.option(
@@ -52,7 +58,12 @@ class ExportRequest(TableRequest):
     help="Write to this file (one table) or folder (several).  [default: standard output]",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the tables and exit.")
-@click.option("--describe", metavar="NAME", help="Describe the columns of a table and exit.")
+@click.option(
+    "--describe",
+    metavar="NAME",
+    help="Describe the columns of a table and exit.",
+    shell_complete=completion.tables,
+)
 @with_selection
 @with_effort
 def export(  # noqa: PLR0913 (one parameter per option)
@@ -87,11 +98,13 @@ def export(  # noqa: PLR0913 (one parameter per option)
     if is_list or describe:
         as_json = form == "json"
         click.echo(
-            _table_description(describe, as_json) if describe else _table_list(as_json), nl=False
+            _table_description(describe, as_json) if describe else _table_list(as_json),
+            nl=False,
+            color=True,
         )
         return
     request = _request(paths, names, form, output, is_all=is_all)
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         tables, problems = read_tables(paths, request, selection, effort, folder)
         print_problems(tables, problems)
         complete = [table for table in tables if table.rows]

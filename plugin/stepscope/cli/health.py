@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, read, request_for, with_effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
 from stepscope.cli.output import Printing, width, with_printing, write_message
@@ -22,7 +23,9 @@ NOTHING_READ = 2
 
 
 @click.command(short_help="Check the traces below PATH for damage and missing data.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, shell_complete=completion.files
+)
 @with_printing("JSON is one object with the fields of `advise`.")
 @click.option(
     "--fail-on",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, read, request_to, result_of, with_local_effort
 from stepscope.cli.input_files import files_at
 from stepscope.cli.output import Printing, width, with_printing
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Print the memory use of a trace, a snapshot or a timeline.")
-@click.argument("path", metavar="PATH")
+@click.argument("path", metavar="PATH", shell_complete=completion.files)
 @with_printing("JSON and CSV have every column, with exact numbers.", "csv")
 @click.option("--table", metavar="NAME", help="Write this table as CSV.  [default: the first]")
 @click.option(

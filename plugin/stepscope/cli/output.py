@@ -1,9 +1,10 @@
-"""The output of commands: file or terminal, format, width, colours.
+"""The output of commands: file or terminal, format, encoding, width, colours.
 
 Renderers leave no control characters of a trace in their texts; commands that a log of continuous
 integration would run are taken from what is printed here.
 """
 
+import codecs
 import io
 import os
 import stat
@@ -42,10 +43,14 @@ class Printing:
 
     def write(self, text: str) -> None:
         """Write text to the output."""
-        if self.form == "csv" and self.output is None:
-            print_content(lambda sink: sink.write(text.encode()))
+        if self.output is not None:
+            Path(self.output).write_bytes(_as_bytes(text))
+        elif self.form == "csv":
+            print_content(lambda sink: sink.write(_as_bytes(text)))
+        elif self.form == "text":
+            click.echo(without_commands(text), nl=False, color=True)
         else:
-            write(text, self.output, has_commands=self.form == "github")
+            print_document(text, has_commands=self.form == "github")
 
 
 def with_printing(meaning: str, *more: Format) -> Callable[[Command], Command]:
@@ -89,17 +94,6 @@ def width() -> int:
     return max(40, min(console.width, 120)) if console.is_terminal else 80
 
 
-def write(text: str, output: str | None, *, has_commands: bool = False) -> None:
-    """Write text to a file; without a file, print it.
-
-    `has_commands` is for text with commands of ours, whose other texts are escaped.
-    """
-    if output is None:
-        click.echo(text if has_commands else without_commands(text), nl=False, color=True)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
-
-
 def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = True) -> None:
     """Print the output of a function.
 
@@ -111,7 +105,7 @@ def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = Tru
         return
     content = io.BytesIO()
     write_to(content)
-    write(plain_lines(content.getvalue().decode().replace("\r\n", "\n")), None)
+    print_document(plain_lines(content.getvalue().decode().replace("\r\n", "\n")))
 
 
 def write_message(text: str) -> None:
@@ -144,3 +138,42 @@ def is_read_by_people() -> bool:
         return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
     except OSError:  # not a stream of the system
         return False
+
+
+def print_document(text: str, *, has_commands: bool = False) -> None:
+    """Print a document for programs: in a file or pipe as UTF-8, whatever the terminal's encoding.
+
+    Windows would encode it by its code page, and write `\\r\\n` for `\\n`. `has_commands` is for
+    text with commands of ours, whose other texts are escaped.
+    """
+    text = text if has_commands else without_commands(text)
+    click.echo(text if sys.stdout.isatty() else _as_bytes(text), nl=False, color=True)
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+ASCII = {
+    "─": "-", "━": "-", "│": "|", "–": "-", "—": "-", "\N{MINUS SIGN}": "-",
+    "…": "...", "·": "*", "•": "*",
+    "→": "->", "←": "<-", "↑": "^", "↓": "v", "≤": "<=", "≥": ">=", "≈": "~", "±": "+-", "×": "x",
+    "µ": "u", "Δ": "delta", "✓": "v", "✗": "x", "█": "#", "░": ".", "’": "'", "“": '"', "”": '"',
+}  # fmt: skip
+"""Replacements of characters that an encoding lacks, such as cp1252 of pipes in Windows."""
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Return replacements of characters that cannot be encoded, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(ASCII.get(character, "?") for character in missing), error.end
+
+
+def prepare_streams() -> None:
+    """Let output in any encoding replace characters that the encoding lacks, instead of failing."""
+    codecs.register_error("stepscope", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="stepscope")

@@ -20,6 +20,8 @@ from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest
 MOST_LINES = 12
 """Maximum number of files with a line: a cluster reads thousands at once."""
 LONGEST_NAME = 40
+WIDE_COLUMNS = 80
+"""Narrower terminals have no bars, and shorter names."""
 SEPARATOR = " · "
 
 
@@ -29,12 +31,14 @@ def board(requests: Sequence[ReadRequest], *, awaited: str = "memory") -> Iterat
 
     Files that are not being read yet wait for `awaited`.
     """
+    console = Console(stderr=True)
+    bars = [BarColumn(bar_width=20)] if console.width >= WIDE_COLUMNS else []
     columns = (
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
+        *bars,
         TextColumn("{task.fields[text]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=console, transient=True) as shown:
         yield _Board(shown, requests, awaited).watch
 
 
@@ -55,6 +59,8 @@ class _Board:
 
     def __init__(self, shown: Progress, requests: Sequence[ReadRequest], awaited: str) -> None:
         self._shown = shown
+        is_wide = shown.console.width >= WIDE_COLUMNS
+        self._longest_name = LONGEST_NAME if is_wide else LONGEST_NAME // 2
         self._awaited = awaited
         self._lock = threading.Lock()
         self._eta = EtaEstimator()
@@ -70,7 +76,7 @@ class _Board:
     @contextmanager
     def watch(self, request: ReadRequest) -> Iterator[OnProgress]:
         """Show a file inside the block, and count it as done after it."""
-        file = _ActiveFile(label=_label(request), clock=Clock(began=monotonic()))
+        file = _ActiveFile(label=self._label(request), clock=Clock(began=monotonic()))
         with self._lock:
             self._active[file] = None
             self._show()
@@ -118,6 +124,10 @@ class _Board:
         total = self._total_bytes if done_bytes else None
         self._shown.update(self._whole, completed=done_bytes, total=total, text=text)
 
+    def _label(self, request: ReadRequest) -> str:
+        label, most = plain(name(request.file.path)), self._longest_name
+        return label if len(label) <= most else f"{label[: most - 1]}…"
+
     def _left_s(self) -> float | None:
         if not (done_bytes := self._finished_bytes):
             return None
@@ -141,11 +151,6 @@ def _text(progress: ReadProgress, left_s: float | None, awaited: str) -> str:
 
 def _left(left_s: float | None) -> tuple[str, ...]:
     return () if left_s is None else (f"{formatting.clock(left_s * 1e9)} left",)
-
-
-def _label(request: ReadRequest) -> str:
-    label = plain(name(request.file.path))
-    return label if len(label) <= LONGEST_NAME else f"{label[: LONGEST_NAME - 1]}…"
 
 
 def _size(request: ReadRequest) -> int:

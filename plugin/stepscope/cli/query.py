@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_effort
 from stepscope.cli.options import with_options
 from stepscope.cli.output import is_coloured, print_content, width, write_message
@@ -79,11 +80,16 @@ with_output = with_options(
 
 
 @click.command(short_help="Run an SQL query over the tables of the traces below PATH.")
-@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.argument("paths", metavar="PATH...", nargs=-1, shell_complete=completion.files)
 @click.argument("sql", metavar="QUERY", required=False)
 @with_output
 @click.option("--list", "is_list", is_flag=True, help="List the tables and exit.")
-@click.option("--describe", metavar="NAME", help="Describe the columns of a table and exit.")
+@click.option(
+    "--describe",
+    metavar="NAME",
+    help="Describe the columns of a table and exit.",
+    shell_complete=completion.tables,
+)
 @with_selection
 @with_effort
 def query(  # noqa: PLR0913 (one parameter per option)
@@ -116,7 +122,9 @@ def query(  # noqa: PLR0913 (one parameter per option)
     because no trace recorded the data; the message names the code that records it.
     """
     if is_list or describe:
-        click.echo(_table_description(describe) if describe else _table_list(), nl=False)
+        click.echo(
+            _table_description(describe) if describe else _table_list(), nl=False, color=True
+        )
         return
     _check(paths, sql, output)
     result = _run(paths, sql or "", output, selection, effort)
@@ -148,7 +156,7 @@ def _run(
     if not names:
         return run_query(sql, limits)
     request = TableRequest(names=names, form="parquet")
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         tables, problems = read_tables(paths, request, selection, effort, folder)
         print_problems(tables, problems)
         if not all(table.rows for table in tables):

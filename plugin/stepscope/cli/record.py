@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.output import write_message
 
 if TYPE_CHECKING:
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
     short_help="Run a script unchanged, and record some of its steps.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.argument(
+    "command",
+    metavar="-- COMMAND...",
+    nargs=-1,
+    required=True,
+    shell_complete=completion.files,
+)
 @click.option(
     "--log-dir",
     metavar="DIR",

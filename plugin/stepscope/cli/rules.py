@@ -1,11 +1,14 @@
 """`stepscope rules`: list the rules and whether they are on."""
 
 import dataclasses
+import sys
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from stepscope.cli.advice_options import RuleOptions, with_rules
+from stepscope.cli.output import print_document, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from stepscope.rules import Rule
 
 Format = Literal["text", "json"]
+LEAST_COLUMNS = 30
+"""Columns for a title next to its rule; with fewer it has lines of its own."""
 
 
 @click.command(short_help="List the rules of advice.")
@@ -54,7 +59,7 @@ def rules(*, form: Format, has_options: bool, rule_options: RuleOptions) -> None
 
 
 def _print_text(shown: "tuple[Rule[Any], ...]", on: set[str], *, has_options: bool) -> None:
-    width = max((len(rule.id) for rule in shown), default=0)
+    id_width = max((len(rule.id) for rule in shown), default=0)
     by_category: dict[str, list[Rule[Any]]] = {}
     for rule in shown:
         by_category.setdefault(rule.category, []).append(rule)
@@ -65,10 +70,22 @@ def _print_text(shown: "tuple[Rule[Any], ...]", on: set[str], *, has_options: bo
             marks += [rule.package] if rule.package else []
             marks += ["off"] if rule.id not in on else []
             mark = f"  ({', '.join(marks)})" if marks else ""
-            click.echo(f"  {rule.id:<{width}}  {rule.title}{mark}")
+            click.echo(_wrapped(f"  {rule.id:<{id_width}}  ", f"{rule.title}{mark}"))
             for line in _options(rule) if has_options else ():
                 click.echo(f"      {line}")
     click.echo(f"{len(on)} of {len(shown)} are on. `stepscope explain RULE` explains a rule.")
+
+
+def _wrapped(start: str, text: str) -> str:
+    """Return a line of a list; in a terminal, wrapped below itself, or below its start."""
+    if not sys.stdout.isatty():
+        return start + text
+    columns = width()
+    if columns - len(start) < LEAST_COLUMNS:
+        indent = 2 * " " + start[: len(start) - len(start.lstrip())]
+        below = fill(text, columns, initial_indent=indent, subsequent_indent=indent)
+        return f"{start.rstrip()}\n{below}"
+    return fill(text, columns, initial_indent=start, subsequent_indent=len(start) * " ")
 
 
 def _options(rule: "Rule[Any]") -> "Iterator[str]":
@@ -108,4 +125,4 @@ def _print_json(rules: "list[tuple[Rule[Any], bool]]") -> None:
         }
         for rule, is_on in rules
     ]
-    click.echo(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode())
+    print_document(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode() + "\n")

@@ -2,6 +2,8 @@
 
 import click
 
+from stepscope.cli.output import print_document
+
 
 @click.command(short_help="Print the JSON Schema of `advise --format json`.")
 @click.option("--api", is_flag=True, help="Print the OpenAPI document of the page's API instead.")
@@ -25,4 +27,4 @@ def schema(*, api: bool, compare: bool) -> None:
         document = api_document(all_endpoints())
     else:
         document = messages.json_schema() if compare else json_schema()
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    print_document(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")

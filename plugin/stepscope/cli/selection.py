@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.options import with_options
 
 if TYPE_CHECKING:
     from stepscope.storage.discover import TraceFile
+
+NOUNS: "tuple[Literal['run', 'worker', 'span'], ...]" = ("run", "worker", "span")
+MOST_NAMED = 10
+"""Names in an error message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +38,16 @@ class Selection:
 
 
 def _with_names(files: "list[TraceFile]", noun: str, names: Sequence[str]) -> "list[TraceFile]":
-    from stepscope.base.errors import UsageError
+    from stepscope.base.errors import UsageError, suggestion
 
     if not names or not files:
         return files
     existing = sorted({getattr(file, noun) for file in files})
     if unknown := sorted(set(names) - set(existing)):
-        msg = f"there is no {noun} {unknown[0]!r}; there is {', '.join(existing)}"
+        shown = ", ".join(existing[:MOST_NAMED])
+        others = f" and {len(existing) - MOST_NAMED:,} more" if len(existing) > MOST_NAMED else ""
+        hint = suggestion(unknown[0], existing)
+        msg = f"there is no {noun} {unknown[0]!r}. {hint}There is {shown}{others}"
         raise UsageError(msg)
     return [file for file in files if getattr(file, noun) in names]
 
@@ -47,10 +55,16 @@ def _with_names(files: "list[TraceFile]", noun: str, names: Sequence[str]) -> "l
 with_selection = with_options(
     "selection",
     Selection,
-    click.option("--run", "runs", multiple=True, metavar="NAME", help="Read only this run."),
-    click.option(
-        "--worker", "workers", multiple=True, metavar="NAME", help="Read only this worker."
+    *(
+        click.option(
+            f"--{noun}",
+            f"{noun}s",
+            multiple=True,
+            metavar="NUMBER" if noun == "span" else "NAME",
+            help=f"Read only this {noun}; repeatable.",
+            shell_complete=completion.traces(noun),
+        )
+        for noun in NOUNS
     ),
-    click.option("--span", "spans", multiple=True, metavar="NUMBER", help="Read only this span."),
 )
 """Add the options that select traces, as `selection`."""

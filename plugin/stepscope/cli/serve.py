@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.base.plain_text import plain
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.output import log_formatter
@@ -25,7 +26,9 @@ LOOPBACK = "127.0.0.1"
 
 
 @click.command(short_help="Serve the page for the traces below LOGDIR.")
-@click.argument("logdirs", metavar="LOGDIR...", nargs=-1, required=True)
+@click.argument(
+    "logdirs", metavar="LOGDIR...", nargs=-1, required=True, shell_complete=completion.files
+)
 @click.option("--host", default=LOOPBACK, show_default=True, help="Listen on this address.")
 @click.option(
     "--port",
@@ -111,21 +114,23 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
 
     for path in logdirs:
         if not storage.is_folder(path):
-            raise UnreadableError(
-                path, _missing_folder_reason(path), "Pass the folder that contains the traces."
-            )
+            raise UnreadableError(path, *_missing_folder(path))
     is_named = len(logdirs) > 1
     return [LogDirectory(path=path, name=redacted(path) if is_named else "") for path in logdirs]
 
 
-def _missing_folder_reason(path: str) -> str:
+def _missing_folder(path: str) -> tuple[str, str]:
+    """Return why a path is no folder, and the remedy."""
     from stepscope import storage
+    from stepscope.storage.discover import similar_path_remedy
 
+    remedy = "Pass the folder that contains the traces."
     try:
-        is_there = storage.exists(path)
+        if storage.exists(path):
+            return "This is a file, not a folder.", remedy
     except OSError as error:
-        return f"This cannot be opened: {error.strerror}."
-    return "This is a file, not a folder." if is_there else "There is no such folder."
+        return f"This cannot be opened: {error.strerror}.", remedy
+    return "There is no such folder.", similar_path_remedy(path)
 
 
 def _listening(host: str, port: int | None) -> socket.socket:

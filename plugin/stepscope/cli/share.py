@@ -13,6 +13,7 @@ import click
 
 from stepscope.base.formatting import file_size
 from stepscope.base.plain_text import plain
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_rules
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.input_files import files_at
@@ -50,7 +51,9 @@ class FileSize(click.ParamType):  # type: ignore[type-arg] # not generic in olde
 
 
 @click.command(short_help="Write the page with its traces into one HTML file.")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, shell_complete=completion.files
+)
 @click.option(
     "-o",
     "--output",

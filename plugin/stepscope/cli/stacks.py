@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_local_effort
 from stepscope.cli.one_trace import one_at, run_task
 from stepscope.cli.output import print_content
@@ -21,7 +22,7 @@ TO_STDOUT = "-"
 
 
 @click.command(short_help="Write the call stacks of a trace for flame graphs.")
-@click.argument("path")
+@click.argument("path", shell_complete=completion.files)
 @click.option(
     "--metric",
     type=click.Choice(["self-cpu", "self-device"]),
@@ -71,7 +72,7 @@ def stacks(  # noqa: PLR0913 (one parameter per option)
     from stepscope.render.stack_file import Request
 
     file = one_at(path, selection)
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         target = str(Path(folder, "stacks")) if output == TO_STDOUT else output
         request = Request(metric=metric, form=form, path=target)
         run_task(file, partial(stack, request=request), effort)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.one_trace import one_at, run_task
@@ -29,10 +30,11 @@ MOST_CORES = 4096
 @click.command(
     short_help="Simulate a trace with a faster host, device or kernel, or a run of ranks."
 )
-@click.argument("path")
+@click.argument("path", shell_complete=completion.files)
 @click.option(
     "--fix",
     "fixes",
+    shell_complete=completion.rules,
     multiple=True,
     metavar="RULES",
     help="Fix the findings of these rules, separated by commas. Can be repeated.",

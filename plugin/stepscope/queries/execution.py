@@ -66,7 +66,7 @@ def run_query(
     """
     import pyarrow as pa  # an extra
 
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         output = str(Path(folder, "rows.arrow"))
         outcome = _run(_request(sql, limits, paths or {}, output), limits)
         with pa.OSFile(output) as source, pa.ipc.open_stream(source) as stream:
@@ -80,7 +80,7 @@ def check_query(sql: str, limits: QueryLimits) -> None:
     Raises:
         QueryError: it cannot run.
     """
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         request = _request(sql, limits, {}, str(Path(folder, "rows.arrow")))
         _run(msgspec.structs.replace(request, is_only_checked=True), limits)
 

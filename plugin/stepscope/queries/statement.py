@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.base.errors import QueryError
+from stepscope.base.errors import QueryError, suggestion
 from stepscope.tables import all_tables
 
 MOST_CHARACTERS = 10_000
@@ -125,9 +124,8 @@ def explanation(message: str, sql: str) -> str:
     if unknown := UNKNOWN_TABLE.search(message):
         name = unknown["name"]
         names = [sql_name(table) for table in all_tables()]
-        near = get_close_matches(sql_name(name.lower()), names, n=3, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        return message.replace(unknown[0], f'there is no table "{name}".{hint}')
+        hint = suggestion(sql_name(name), names)
+        return message.replace(unknown[0], f'there is no table "{name}". {hint}'.rstrip())
     return "\n\n".join([message, *_hints(message, sql)])
 
 

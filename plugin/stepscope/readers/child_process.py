@@ -62,7 +62,9 @@ class ReaderProcess:
             stdout=subprocess.PIPE,
             bufsize=0,
             env=os.environ | PLAIN_MEMORY,
-            start_new_session=True,  # Ctrl-C reaches only this process, which ends the other
+            # Ctrl-C reaches only this process, which ends the other
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self._input = cast("RawIOBase", self._process.stdin)
         self._output = cast("RawIOBase", self._process.stdout)

@@ -40,7 +40,9 @@ MOST_CALL_COUNT = 200
 """Calls of a model that are recorded at most, unless more are requested."""
 OVERDUE_SECONDS = 20.0
 OVERDUE_TIMES = 10
-"""An early cycle ends after `OVERDUE_SECONDS` and this many times the usual time of its steps."""
+"""A cycle ends when a step takes `OVERDUE_SECONDS` and this many times the usual time longer."""
+UNMEASURED_SECONDS = 600.0
+"""The usual time of a step is unknown if the first one is recorded: it may compile the model."""
 LONG_STEP_SECONDS = 0.05
 LEAST_LONG_COUNT = 4
 """Longer steps vary less: as many suffice before an early cycle, which needs no warm-up."""
@@ -96,6 +98,10 @@ class Cycles:
         self._measured_from = 1
         """First step after the last cycle."""
         self._measured_from_s = 0.0
+        self._usual_step_s = 0.0
+        """The longer of the mean of the measured steps and the longest step of the cycle."""
+        self._step_start_s = 0.0
+        """Start of the current step of the cycle."""
         self._restarts = 0
         self.written: RecordedTrace | None = None
         """The most recently saved file."""
@@ -150,10 +156,14 @@ class Cycles:
         is_early_due = step >= self._early_start(epoch_length, is_long=is_long)
         return is_early_due or self._is_last_due(step, epoch_length)
 
-    def overdue_s(self, step: int) -> float:
-        """Return the time, in seconds, after which the current early cycle takes too long."""
-        first, last = self.steps_to_record
-        return OVERDUE_SECONDS + OVERDUE_TIMES * (last - first + 1) * self._step_s(step)
+    def overdue_in_s(self) -> float:
+        """Return the time, in seconds, until the current step of the cycle takes too long."""
+        most_s = (
+            OVERDUE_SECONDS + OVERDUE_TIMES * self._usual_step_s
+            if self._usual_step_s
+            else UNMEASURED_SECONDS
+        )
+        return self._step_start_s + most_s - time.monotonic()
 
     def _step_s(self, step: int) -> float:
         """Return the mean time of the steps measured before this one, in seconds."""
@@ -228,6 +238,8 @@ class Cycles:
             and not self._done_count
             and not self._is_last_due(step, epoch_length)
         )
+        self._usual_step_s = self._step_s(step) if step > self._measured_from else 0.0
+        self._step_start_s = time.monotonic()
         if self._is_early:
             self._profiled = self._new_profiled(self._early_request(step, epoch_length), step)
             return
@@ -259,6 +271,9 @@ class Cycles:
         profiled = self._profiled
         if profiled is None:
             return None
+        now_s = time.monotonic()
+        self._usual_step_s = max(self._usual_step_s, now_s - self._step_start_s)
+        self._step_start_s = now_s
         profiled.step()
         return self._save(profiled) if profiled.is_over else None
 
@@ -288,7 +303,7 @@ class Cycles:
         return CycleEnd.DROPPED
 
     def end_overdue(self) -> CycleEnd | None:
-        """End an early cycle within a step; it is saved if it has a complete one."""
+        """End a cycle within a step; it is saved if it has a complete one."""
         has_steps = self._profiled is not None and self._profiled.step_count > 0
         return self.finish(is_saved=has_steps)
 

@@ -16,6 +16,7 @@ training.
 
 import logging
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -37,6 +38,7 @@ from stepscope.recording.worker_samples import KEY as WORKER_SAMPLES
 from stepscope.recording.worker_samples import WorkerSamples
 
 SUFFIX = ".pt.trace.json"
+FORBIDDEN_IN_WINDOWS = re.compile(r'[<>:"/\\|?*]')
 WHOLE_RUN = "whole_run"
 FREE_SPACE = "Free space there, or pass another folder"
 MORE_STEPS = (
@@ -106,6 +108,8 @@ class TraceHandler:
     def _file_name(self) -> str:
         """Return the name that torch's own handler uses, with the rank in a process group."""
         name = self.name or f"{_rank_prefix()}{socket.gethostname()}_{os.getpid()}"
+        if os.name == "nt":  # a colon would write into a hidden stream of another file
+            name = FORBIDDEN_IN_WINDOWS.sub("_", name)
         return f"{name}.{time.time_ns()}{SUFFIX}{'.gz' if self.use_gzip else ''}"
 
     def _options(self, profiler: Any) -> dict[str, bool]:

@@ -153,10 +153,11 @@ class HostSampler:
         if threading.current_thread() is not threading.main_thread() or not _is_free():
             self._is_possible = False
             return
+        timer = PosixTimer(NUMBER)  # a system without it keeps its signal handlers
         self._is_grad = getattr(sys.modules.get("torch"), "is_grad_enabled", _always)
         signal.signal(NUMBER, self._take)
         signal.siginterrupt(NUMBER, False)  # noqa: FBT003 (system calls in C continue)
-        self._timer = PosixTimer(NUMBER)
+        self._timer = timer
         self._due_ns = time.perf_counter_ns() + self._interval_ns
         self._timer.set(self._interval_ns)
 

@@ -1,9 +1,9 @@
 """The result of `stepscope record` as text, from the accounts of its processes."""
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 
+from stepscope.base.urls import shell_argument
 from stepscope.recording.record_request import Account, RecordRequest
 
 
@@ -15,7 +15,7 @@ def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, .
         return tuple(_reason_for_nothing(accounts, request))
     files = sum(len(account.written) for account in with_files)
     is_below = log_dir.startswith(os.getcwd() + os.sep)  # noqa: PTH109 (a text is compared)
-    shown = shlex.quote(os.path.relpath(log_dir) if is_below else log_dir)
+    shown = shell_argument(os.path.relpath(log_dir) if is_below else log_dir)
     counts = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
     return (f"{counts} in {shown}", f"to see what to change: stepscope advise {shown}")
 
@@ -44,13 +44,19 @@ def _reason_for_nothing(accounts: Sequence[Account], request: RecordRequest) -> 
         )
         if request.skip is not None:
             yield "to begin earlier: leave out --skip"
+    elif nearest.steps_from:
+        yield (
+            f"nothing was recorded: the script ended in its first step after the start (a step is"
+            f" one {nearest.steps_from})"
+        )
+        yield "to record all of it, from the import of torch: --steps-from none"
     else:
         yield f"nothing was recorded: {_missing(request)}"
         yield "to record without steps, from the import of torch: --steps-from none"
 
 
-def _nearness(account: Account) -> tuple[int, bool]:
-    return account.step_count, account.has_torch
+def _nearness(account: Account) -> tuple[int, bool, bool]:
+    return account.step_count, bool(account.steps_from), account.has_torch
 
 
 def _missing(request: RecordRequest) -> str:

@@ -5,7 +5,8 @@ and `record_request.py` holds the request. It never raises into the script.
 
 - An evaluation during a cycle ends it: with 3 complete steps the trace is saved; with fewer it is
   dropped, and the cycle restarts after the evaluation.
-- A cycle that takes too long, because steps no longer end, is ended by a timer.
+- A cycle whose steps no longer end is ended by a timer, unless there are other ranks, which must
+  record the same steps; so is a cycle whose calls of a model move to another thread of a server.
 - A script that creates its own profiler is not recorded from then on.
 - Processes that `multiprocessing` started are recorded only if they take steps: a rank does, a
   DataLoader worker does not.
@@ -25,8 +26,8 @@ from stepscope.recording import autocast_detection
 from stepscope.recording.cycles import CallCycles, CycleEnd, Cycles
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.inference_steps import CallState, InferenceSteps
-from stepscope.recording.main_thread import MainThreadTimer
-from stepscope.recording.messages import AccountWriter, program
+from stepscope.recording.main_thread import LATER_SECONDS, MainThreadTimer
+from stepscope.recording.messages import AccountWriter, program, rank
 from stepscope.recording.profiler_cycle import all_threads, is_profiler_running
 from stepscope.recording.record_request import ACCOUNTS, Account, RecordRequest, accounts_in
 from stepscope.recording.step_detection import StepBoundary, StepDetector
@@ -97,7 +98,9 @@ class ScriptRecorder:
         self._is_busy = False
         self.main_thread = threading.main_thread().ident
         """The only thread with detected steps: a profiler records the thread that starts it."""
-        self._overdue = MainThreadTimer(self.cycle_overdue)
+        self._overdue = MainThreadTimer(self._check_overdue)
+        self._have_steps_moved = False
+        """Whether another thread has taken over the steps of the current cycle."""
         self._account_writer = AccountWriter(self._request)
         self._detector = StepDetector(
             is_by_optimizer=self._request.steps_from in ("auto", "optimizer"),
@@ -179,7 +182,7 @@ class ScriptRecorder:
             self._calls_become_steps()
         if boundary is StepBoundary.EVALUATION:
             self._evaluation_begins()
-        if self.is_watching and not self._cycles.is_complete:
+        if self.is_watching and (self._request.is_stopping or not self._cycles.is_complete):
             self._step_begins(model)
 
     @_stop_on_error
@@ -220,12 +223,26 @@ class ScriptRecorder:
 
     @_stop_on_error
     def cycle_overdue(self) -> None:
-        """End a cycle whose steps no longer end."""
+        """End a cycle whose steps no longer end; the next step, if any, begins anew."""
+        if not self._cycles.is_recording:
+            return
+        left_s = 0.0 if self._have_steps_moved else self._cycles.overdue_in_s()
         if is_graph_captured():
             self._overdue.start(CAPTURE_SECONDS)
-        elif self._cycles.is_recording and self._cycles.is_early:
+        elif left_s > 0:
+            self._overdue.start(left_s)
+        else:
             self._times.interrupted()
             self._cycle_ended(self._cycles.end_overdue())
+            if self._cycles.is_complete and not self._request.is_stopping:
+                self._stop_if_complete()
+
+    def _check_overdue(self) -> None:
+        """End an overdue cycle, after a call of a hook in another thread."""
+        if self._is_busy:
+            self._overdue.start(LATER_SECONDS)
+        else:
+            self.cycle_overdue()
 
     @_stop_on_error
     def other_profiler_created(self) -> None:
@@ -262,7 +279,8 @@ class ScriptRecorder:
         """Begin anew if other calls are the steps by now; first end a step that is recorded."""
         if self._inference.are_others:
             self._steps_change()
-        elif self._inference.has_moved:
+        elif self._inference.has_moved and self._cycles.is_recording and rank() is None:
+            self._have_steps_moved = True
             self._overdue.start(0.0)
 
     def _call_is_no_step(self, model: Any) -> None:
@@ -321,10 +339,11 @@ class ScriptRecorder:
             if not self._inference.is_begun:
                 self._whole.forget()
             multiprocessing.util.Finalize(None, self.ended, exitpriority=FIRST)
+            self._name_step_source(detected_by)
         if self._cycles.is_recording:
             self._name_step_source(detected_by)
             self._cycle_ended(self._cycles.step())
-            self._stop_if_complete()
+        self._stop_if_complete()  # also if the timer has ended the last cycle
         if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
             self._start_cycle(detected_by)
         if self.is_watching and not self._cycles.is_recording:
@@ -347,8 +366,10 @@ class ScriptRecorder:
         self._termination.arm()
         if not self._cycles.is_early:
             self._account_writer.recording(*self._cycles.steps_to_record)
-        elif threading.get_ident() == self.main_thread:
-            self._overdue.start(self._cycles.overdue_s(self._step))
+        # another thread's profiler can be ended here only if it records all threads
+        is_main = threading.get_ident() == self.main_thread
+        if rank() is None and (is_main or isinstance(self._cycles, CallCycles)):
+            self._overdue.start(self._cycles.overdue_in_s())
 
     def _evaluation_begins(self) -> None:
         self._times.interrupted()
@@ -372,6 +393,7 @@ class ScriptRecorder:
             return
         self._termination.disarm()
         self._overdue.cancel()
+        self._have_steps_moved = False
         if ended is not CycleEnd.DROPPED:
             self._whole.forget()
             self._account_writer.written(self._cycles.written, is_reserve=self._cycles.is_early)

@@ -30,7 +30,12 @@ class Termination:
         self._is_written = threading.Event()
 
     def arm(self) -> None:
-        """Install the handler, unless SIGTERM or signal wake-ups are already handled."""
+        """Install the handler, unless SIGTERM or signal wake-ups are already handled.
+
+        In Windows nobody receives SIGTERM: it ends a process at once.
+        """
+        if os.name == "nt":
+            return
         is_main = threading.current_thread() is threading.main_thread()
         if self._pipe or not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             return

@@ -198,7 +198,7 @@ class _WorkerSampler(HostSampler):
 
     def _write(self) -> None:
         part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(self._content()))
+        part.write_text(json.dumps(self._content()), encoding="utf-8")
         part.replace(self._path)
 
     def _content(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _contents(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the contents of the workers' files; a damaged one is left out."""
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError, ValueError):
-            yield json.loads(path.read_text())
+            yield json.loads(path.read_text(encoding="utf-8"))
 
 
 def summary(contents: Iterator[dict[str, Any]], spans_ns: Spans) -> dict[str, Any]:

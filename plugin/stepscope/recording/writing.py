@@ -86,7 +86,7 @@ def _plain_path(path: Path, partial: Path) -> Iterator[Path]:
     if path.suffix != ".gz":
         yield partial
         return
-    with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         yield Path(folder, path.stem)
 
 

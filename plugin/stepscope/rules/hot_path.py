@@ -332,11 +332,12 @@ def _fix(trace: Trace, cost: PhaseCost) -> Fix:
 
 RULE = Rule(
     id="hot-path",
-    title="Work besides forward, backward and optimizer takes much of the step",
+    title="Work besides the model takes much of the step",
     passed="No work without a rule of its own takes much of the step",
     category="host",
-    why="Training needs a batch, a forward pass, a backward pass and the optimizer. Everything "
-    "else in the loop can be done less often, once, or in another process.",
+    why="A step needs a batch and the model's forward pass; in training also the backward pass and "
+    "the optimizer. Everything else in the loop can be done less often, once, or in another "
+    "process.",
     detects="Where the recorder sampled unrecorded steps: each function or group of lines outside "
     "the model, its backward pass and the optimizer with `least_share` of the step or more, as far "
     "as the trace confirms that so much time is no training; in a forward pass functions whose "
@@ -385,5 +386,5 @@ RULE = Rule(
     after=("no-gpu-work",),
     links=("/tutorials/recipes/recipes/tuning_guide.html",),
     origin="ours: every step has the same three phases",
-    culprit="work besides forward, backward and optimizer",
+    culprit="work besides the model",
 )

@@ -24,6 +24,7 @@ __all__ = [
     "open_unchanged",
     "open_with_stamp",
     "real_path",
+    "similar_paths",
     "stamp",
     "walk",
 ]
@@ -137,3 +138,8 @@ def exists(path: str) -> bool:
 def real_path(path: str) -> str:
     """Return the path without links; a circular link is returned unchanged."""
     return _of(path).real_path(path)
+
+
+def similar_paths(path: str) -> list[str]:
+    """Return up to three local paths with a name like that of a missing one, or of its folder."""
+    return [] if urls.is_remote(path) else local.similar_paths(path)

@@ -181,7 +181,7 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
     """
     try:
         if not storage.exists(path):
-            remedy = FLATTENED_REMEDY if FLATTENED.match(path) else "Check the path."
+            remedy = FLATTENED_REMEDY if FLATTENED.match(path) else similar_path_remedy(path)
             raise UnreadableError(path, "There is no such file or folder.", remedy)
     # a name too long, a zero byte, or a folder that is not accessible
     except (OSError, ValueError) as error:
@@ -195,6 +195,12 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
     if other := _other_json(path):
         remedy = f"To read a trace with another name, pass its path, such as {other}. {remedy}"
     raise UnreadableError(path, f"There is no trace here. Traces are {TRACE_NAMES}.", remedy)
+
+
+def similar_path_remedy(path: str) -> str:
+    """Return what to do about a missing path: a question with similar ones, if there are any."""
+    similar = storage.similar_paths(path)
+    return f"Did you mean {' or '.join(similar)}?" if similar else "Check the path."
 
 
 def _other_json(root: str) -> str:

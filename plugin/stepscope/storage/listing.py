@@ -15,11 +15,13 @@ class FileStamp:
     tag: str = ""
     """Remote storage's identifier of this state: its ETag or generation."""
     inode: int = field(default=0, compare=False)
-    """Number of the file in this machine's file system; 0 for remote files."""
+    """Number of the file in this machine's file system; 0 for remote files, and in listings of
+    Windows."""
 
     def is_same_file(self, other: "FileStamp") -> bool:
         """Return whether both are the same state of the same file, not only of equal size."""
-        return self == other and self.inode == other.inode
+        are_inodes_equal = self.inode == other.inode or not (self.inode and other.inode)
+        return self == other and are_inodes_equal
 
 
 Listing = tuple[str, Mapping[str, FileStamp | None]]

@@ -5,15 +5,19 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from stepscope.base.errors import nearest
 from stepscope.storage.listing import PAGE_COUNT, FileStamp, Listing, NameFilter, names_only
 
 READING = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
 )
 """Flags with which a pipe in place of a file opens at once, instead of waiting for a writer."""
+MOST_COMPARED = 10_000
+"""Entries of a folder that are compared with a missing name."""
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 
 
@@ -129,3 +133,14 @@ def exists(path: str) -> bool:
 def real_path(path: str) -> str:
     """Return the path without links."""
     return os.path.realpath(path)
+
+
+def similar_paths(path: str) -> list[str]:
+    """Return the entries whose names are like the first missing part of a path."""
+    missing = Path(path)
+    while not missing.parent.is_dir():
+        missing = missing.parent
+    with suppress(OSError), os.scandir(missing.parent) as entries:
+        names = [entry.name for entry in islice(entries, MOST_COMPARED)]
+        return [str(missing.with_name(name)) for name in nearest(missing.name, names)]
+    return []

@@ -48,7 +48,9 @@ def _driver() -> str | None:
     """Return NVIDIA's driver version from the kernel module."""
     if not NVIDIA_VERSION.exists():
         return None
-    match = re.search(r"Kernel Module\D*?\s(\d+(?:\.\d+)+)", NVIDIA_VERSION.read_text())
+    match = re.search(
+        r"Kernel Module\D*?\s(\d+(?:\.\d+)+)", NVIDIA_VERSION.read_text(encoding="utf-8")
+    )
     return match and match[1]
 
 
@@ -88,7 +90,7 @@ def _usable_cpu_count() -> int | None:
 def _quota_cpu_count(cgroup: Path) -> int | None:
     """Return the CPU quota of a container's control group in whole processors, rounded up."""
     try:
-        quota, period = (cgroup / "cpu.max").read_text().split()
+        quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
         return max(math.ceil(int(quota) / int(period)), 1)
     except (OSError, ValueError):  # missing, or "max"
         return None
@@ -153,5 +155,8 @@ def _driver_devices() -> list[dict[str, Any]]:
 
 def _driver_names(folder: Path) -> list[str]:
     files = sorted(folder.glob("*/information"))
-    matches = (re.search(r"^Model:\s*(.+?)\s*$", file.read_text(), re.MULTILINE) for file in files)
+    matches = (
+        re.search(r"^Model:\s*(.+?)\s*$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        for file in files
+    )
     return [match[1] for match in matches if match]
