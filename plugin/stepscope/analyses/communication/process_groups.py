@@ -211,12 +211,12 @@ def process_groups(trace: Trace) -> pd.DataFrame:
         MissingDataError: neither header nor events name one.
     """
     listed = header_groups(trace.metadata)
+    if not listed and not trace.collectives["group"].notna().any():
+        reason = "no process group was recorded"
+        raise MissingDataError(reason, REMEDY)
     events = collective_events(trace)
     events = events.assign(in_forward=is_in_forward(trace))
     used = _events_by_group(events[events["group"].notna()])
-    if not listed and not used:
-        reason = "no process group was recorded"
-        raise MissingDataError(reason, REMEDY)
     about = _about(trace)
     names = dict.fromkeys((*listed, *used))
     rows = [_row(name, listed.get(name), used.get(name), about) for name in names]
