@@ -103,7 +103,7 @@ def test_a_document_is_reduced_to_the_events_that_fail() -> None:
     document = worst.document("deep operators", 20) | {"other": 1}
 
     def fails(smaller: shrink.Document) -> bool:
-        return any(event.get("name") == "op7" for event in smaller["traceEvents"])
+        return any(event.get("name") == "op14" for event in smaller["traceEvents"])
 
     smaller = shrink.smallest(document, fails, seconds=5.0)
     [event] = smaller["traceEvents"]
