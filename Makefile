@@ -108,6 +108,7 @@ FUZZ_SEED ?= 1
 fuzz: $(MADE)/dev ## feed mutated traces to the scanner under sanitizers (FUZZ=inputs, INPUT=a file that failed) and to the whole product (FUZZED_TRACES, FUZZ_SEED)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
 	$(if $(INPUT),,PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz.product --count $(FUZZED_TRACES) --seed $(FUZZ_SEED))
+	$(if $(INPUT),,PYTHONPATH=tests OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz.product --worst --whole)
 
 .PHONY: score
 score: $(MADE)/dev $(MADE)/peers ## compare the advice, and that of other programs, with the known causes: docs/accuracy.md

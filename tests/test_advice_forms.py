@@ -1,12 +1,14 @@
 """`stepscope advise --format …`: every form of the answer, from recordings on disk."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from logs import write_run
+from stepscope.base.report import Report
 from stepscope.cli import cli
 
 BEGINS = {
@@ -54,3 +56,26 @@ def test_where_nothing_can_be_read_code_scanning_is_told_so(tmp_path: Path) -> N
     [notification] = said["invocations"][0]["toolExecutionNotifications"]
     assert notification["level"] == "error"
     assert notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+
+
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_a_finding_that_a_form_fails_to_show_costs_no_other(
+    log: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render = import_module(f"stepscope.render.{form}").render
+
+    def failing(report: Report, **options: object) -> str:
+        outcomes = [outcome for run in report.runs for outcome in run.outcomes]
+        if any(each.rule == "gpu-idle-gap" and each.status == "found" for each in outcomes):
+            raise LookupError
+        if any(worker.budget for run in report.runs for worker in run.workers):
+            raise LookupError
+        shown: str = render(report, **options)
+        return shown
+
+    monkeypatch.setattr(f"stepscope.render.{form}.render", failing)
+    result = run("advise", log, "--format", form)
+    assert result.exit_code == 0, result.output
+    shown = " ".join(result.stdout.split())
+    assert "ts result cannot be shown: stepscope failed (LookupError" in shown
+    assert "The time budget is left out" in shown

@@ -1,5 +1,6 @@
 """The time budget: its lines sum to the step, and none could lose more than it holds."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,17 @@ def test_a_healthy_recording_is_told_so_with_its_numbers() -> None:
     assert healthy.worker.standing.state == "healthy"
     assert "checks found nothing that costs 5 % or more" in healthy.worker.standing.message
     assert "busy" in healthy.worker.standing.message
+
+
+def test_no_recording_is_healthy_of_which_a_part_is_unreadable(tmp_path: Path) -> None:
+    [whole] = (SAMPLE_LOGS / "synthetic_healthy").glob("*.json.gz")
+    text = gzip.decompress(whole.read_bytes())
+    damaged = tmp_path / "worker0.1.pt.trace.json"
+    damaged.write_bytes(text.replace(b'"name": "aten::', b'"name": "a"ten::', len(text) // 10_000))
+    standing = advise_trace(trace_at(damaged)).worker.standing
+    assert standing is not None
+    assert standing.state == "cannot-tell"
+    assert "events are damaged beyond repair" in standing.message
 
 
 def test_the_verdict_names_what_costs_most() -> None:

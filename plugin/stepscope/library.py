@@ -31,11 +31,10 @@ from stepscope.readers.memory_budget import MemoryBudget
 from stepscope.readers.pool import InProcessReader, ReaderPool
 from stepscope.readers.requests import ReadRequest
 from stepscope.render import (
+    advice_report,
     comparison_markdown,
     comparison_text,
-    markdown,
     simulated_trace,
-    text,
 )
 from stepscope.render import prediction as rendered_prediction
 from stepscope.render import run_prediction as rendered_run
@@ -78,10 +77,10 @@ class Advice:
     report: RunReport
 
     def __str__(self) -> str:
-        return text.render(self._as_report())
+        return advice_report.render("text", self._as_report())
 
     def _repr_markdown_(self) -> str:
-        return markdown.render(self._as_report())
+        return advice_report.render("markdown", self._as_report())
 
     def _as_report(self) -> Report:
         return Report(runs=(self.report,), version=__version__)

@@ -3,19 +3,33 @@
 import gzip
 import json
 import random
-from collections.abc import Callable
+import zipfile
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from functools import cache
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import yaml
+
+from fuzz import worst
 
 Document = dict[str, Any]
 Mutation = Callable[[random.Random, Document], None]
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_FILE_BYTES = 400_000
-SIZES = (150, 600, 600, 3_000)
-"""Events of a document before its changes."""
+MOST_CUT_EVENTS = 500
+CUTS = 3
+"""Of each trace, in a row; as many of the beginnings of steps."""
+CUT_STEPS = 6
+SIZES = (30, 60, 60, 150, 150, 500)
+"""Most events of a document before its changes."""
+MUTATION_COUNTS = (1, 1, 2, 3, 6, 12)
+OF_A_PRODUCER = 0.2
+"""Fraction of the documents that begin as a loop in a vendor's names, not as a cut of a trace."""
 FIELDS = ("ph", "cat", "name", "pid", "tid", "id", "ts", "dur", "args", "s", "bp")
 EDGES = tuple(
     sign * (2**power + more)
@@ -27,6 +41,7 @@ ODD_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 0.5, -0.0, 1e300, 1e-300, float("inf"), float("nan")),
     *("", "0", "-1", "x", "1e400", "²", "--5", "9" * 30, "a/b", "\u00e9\U0001f600", "n" * 5000),
     *([], {}, [[]], [None], [1, "a", {}], {"a": {"b": []}}, [[2**62, 2**62]], [-1], "[]", "{}"),
+    *("12", "1.5", " 7", "0x10", "NaN", "nan", "null", "\ud800", "a\u0000b", "\u202e<script>"),
     *EDGES,
 )
 TIMES_US: tuple[Any, ...] = (
@@ -49,6 +64,14 @@ ARGUMENTS = (
         "memory bandwidth",
     ),
 )
+KINDS = {
+    "user_annotation": "annotation",
+    "cpu_op": "operator",
+    "cuda_runtime": "runtime_call",
+    "kernel": "kernel",
+    "cpu_instant_event": "memory",
+}
+"""Categories of the loop, as the dialects' cases name them."""
 NAMES = (
     *(
         "",
@@ -80,24 +103,104 @@ def sources() -> tuple[Path, ...]:
 
 
 @cache
-def _source(path: Path) -> Document:
-    document: Document = json.loads(gzip.decompress(path.read_bytes()))
-    return document
-
-
-def excerpt(rng: random.Random, most: int) -> Document:
-    """Return a trace's header and its events of some time."""
-    whole = _source(rng.choice(sources()))
-    events = whole["traceEvents"]
+def cuts(path: Path) -> tuple[bytes, ...]:
+    """Return documents of some events in a row of a trace, and of the beginnings of its steps."""
+    whole = json.loads(gzip.decompress(path.read_bytes()))
+    events = [event for event in whole["traceEvents"] if isinstance(event, dict)]
+    names = [event for event in events if event.get("ph") == "M"][:20]
     timed = sorted(
-        (event for event in events if event.get("ph") != "M"), key=lambda event: float(event["ts"])
+        (each for each in events if isinstance(each.get("ts"), int | float)),
+        key=lambda each: float(each["ts"]),
     )
-    first = rng.randrange(max(1, len(timed) - most))
-    names = [event for event in events if event.get("ph") == "M"][:40]
-    made: Document = json.loads(
-        json.dumps({**whole, "traceEvents": names + timed[first : first + most]})
-    )
+    rng = random.Random(path.name)  # noqa: S311 (to be repeated)
+    starts = [rng.randrange(max(1, len(timed) - MOST_CUT_EVENTS)) for _ in range(CUTS)]
+    rows = [timed[start : start + MOST_CUT_EVENTS] for start in starts]
+    rows += [_beginnings(rng, timed) for _ in range(CUTS)]
+    return tuple(json.dumps({**whole, "traceEvents": names + of}).encode() for of in rows)
+
+
+def _beginnings(rng: random.Random, timed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return steps, some events of each, and those that these launched."""
+    steps = [each for each in timed if str(each.get("name")).startswith("ProfilerStep")]
+    first = rng.randrange(max(1, len(steps) - CUT_STEPS))
+    times = [each["ts"] for each in timed]
+    chosen = {id(each): each for each in steps[first : first + CUT_STEPS]}
+    for step in steps[first : first + CUT_STEPS]:
+        start = bisect_left(times, step["ts"]) + rng.randrange(30)
+        chosen |= {id(each): each for each in timed[start : start + 25]}
+    links = {_link(each) for each in chosen.values()} - {None}
+    linked = [each for each in timed if _link(each) in links]
+    chosen |= {id(each): each for each in linked[:MOST_CUT_EVENTS]}
+    return [each for each in timed if id(each) in chosen]
+
+
+def _link(event: dict[str, Any]) -> Any:
+    args = event.get("args")
+    link = args.get("correlation") if isinstance(args, dict) else None
+    return link if isinstance(link, int) else None
+
+
+def excerpt(rng: random.Random, most: int, paths: Sequence[Path]) -> Document:
+    """Return a trace's header and some of its events."""
+    made: Document = json.loads(rng.choice(cuts(rng.choice(paths))))
+    events = made["traceEvents"]
+    first = rng.randrange(max(1, len(events) - most))
+    if rng.random() < 0.5 or len(events) > MOST_CUT_EVENTS:
+        made["traceEvents"] = events[first : first + most]
     return made
+
+
+@cache
+def _dialects() -> tuple[dict[str, Any], ...]:
+    paths = sorted((ROOT / "tests" / "dialects").glob("*.yml"))
+    return tuple(yaml.safe_load(path.read_text()) for path in paths)
+
+
+def producer(rng: random.Random, most: int) -> Document:
+    """Return a loop whose events have the names of a vendor."""
+    dialect = rng.choice(_dialects())
+    kinds: dict[str, list[Any]] = {}
+    for of in dialect["events"]:
+        kinds.setdefault(of[2], []).append(of)
+    made = worst.loop(max(2, most // 4))
+    for event in made:
+        kind = KINDS[event["cat"]]
+        if kind in kinds and not str(event["name"]).startswith("ProfilerStep"):
+            category, name, _, *more = rng.choice(kinds[kind])
+            event.update(cat=category, name=name)
+            event["args"] |= more[0] if more else {}
+    made += [_other(rng, rng.choice(dialect["events"]), rng.choice(made)) for _ in range(most // 8)]
+    header = dict.fromkeys(dialect["metadata"], 1)
+    return header | {"deviceProperties": [{"id": 0, "name": "x"}], "traceEvents": made}
+
+
+def _other(rng: random.Random, of: list[Any], near: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of a vendor at the time of another."""
+    category, name, _, *more = of
+    args = near["args"] | (more[0] if more else {}) | _collective(rng)
+    return near | {"ph": "X", "cat": category, "name": name, "args": args}
+
+
+def _collective(rng: random.Random) -> dict[str, Any]:
+    """Return the arguments of a collective, of a node of a graph, or none."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        return {
+            "Collective name": rng.choice(("allreduce", "_allgather_base", "send", "alltoallv")),
+            "Process Group Name": rng.choice(("0", "1", "")),
+            "Process Group Description": "default_pg",
+            "Process Group Ranks": rng.choice(("[0, 1]", "[0, 1, 2, ..., 7]", "[]")),
+            "Group size": rng.choice((0, 1, 2, 8)),
+            "In msg nelems": rng.choice((0, 1000, 2**40)),
+            "Out msg nelems": rng.choice((0, 1000)),
+            "dtype": rng.choice(("Float", "BFloat16", "x")),
+            "In split size": rng.choice(("[]", "[1, 2]", "[1, ...]")),
+            "Out split size": "[2, 1]",
+            "Seq": rng.randrange(3),
+        }
+    if kind == 1:
+        return {"graph id": rng.randrange(2), "graph node id": rng.randrange(5)}
+    return {}
 
 
 def _events(document: Document) -> list[dict[str, Any]]:
@@ -271,29 +374,92 @@ def header(rng: random.Random, document: Document) -> None:
     at[key] = rng.choice(ODD_VALUES)
 
 
+def as_text(rng: random.Random, document: Document) -> None:
+    """Write numbers as texts."""
+    for event in _some(rng, document):
+        of = event if rng.random() < 0.5 else _arguments(event)
+        for name, value in of.items():
+            if isinstance(value, int | float):
+                of[name] = str(value)
+
+
+def recorder(rng: random.Random, document: Document) -> None:
+    """Set flags and settings of the recorder, right or wrong."""
+    names = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
+    for name in rng.sample(names, 2):
+        document[name] = rng.choice((0, 1, rng.choice(ODD_VALUES)))
+    document["distributedInfo"] = {
+        "backend": rng.choice(("nccl", "gloo", 5)),
+        "rank": rng.choice((0, 1, "1", -1, rng.choice(ODD_VALUES))),
+        "world_size": rng.choice((0, 1, 2, 2**40, rng.choice(ODD_VALUES))),
+        "pg_config": rng.choice(([], [{"pg_name": "0", "ranks": [0, 1]}], [5], {}, "x")),
+    }
+
+
 MUTATIONS: tuple[Mutation, ...] = (
     *(field, drop_field, argument, argument, small_argument, time, time, shift, nesting),
-    *(threads, rename, steps, cycles, counters, order, header, header),
+    *(threads, rename, steps, cycles, counters, order, header, header, as_text, recorder),
 )
 DAMAGED = 0.1
 
 
-def document(seed: int) -> tuple[str, bytes]:
-    """Return the name and the bytes of a changed document; the same for a seed."""
+def document(seed: int, more: Sequence[Path] = ()) -> tuple[str, bytes]:
+    """Return the name and the bytes of a changed document; the same for a seed and more traces."""
     rng = random.Random(seed)  # noqa: S311 (to be repeated)
-    made = excerpt(rng, rng.choice(SIZES))
-    for _ in range(rng.choice((1, 1, 2, 3, 6))):
+    most = rng.choice(SIZES)
+    if rng.random() < OF_A_PRODUCER:
+        made = producer(rng, most)
+    else:
+        made = excerpt(rng, most, [*sources(), *more])
+    for _ in range(rng.choice(MUTATION_COUNTS)):
         rng.choice(MUTATIONS)(rng, made)
     data = json.dumps(made).encode()
+    if rng.random() < DAMAGED:
+        data = _odd_text(rng, data)
     is_packed = rng.random() < DAMAGED
     if is_packed:
-        data = gzip.compress(data, 1, mtime=0)
+        data = _packed(rng, data)
     if rng.random() < DAMAGED:
-        data = _damaged(rng, data)
+        data = damaged(rng, data)
     return f"worker0.{seed}.pt.trace.json{'.gz' if is_packed else ''}", data
 
 
-def _damaged(rng: random.Random, data: bytes) -> bytes:
+def _odd_text(rng: random.Random, data: bytes) -> bytes:
+    """Return a document with a key twice, deep lists, long numbers, or in another encoding."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return rng.choice((b"\xef\xbb\xbf", b"\n" * 70, b"[]", b"\0")) + data
+    if kind == 1:
+        return data.decode().encode(rng.choice(("utf-16", "utf-16-le", "utf-32")))
+    depth = rng.choice((65, 1_000, 100_000))
+    piece = rng.choice(
+        (
+            b'"ts": 5, "ts": 7, "dur": NaN, "name": "twice", "name": ',
+            b'"x": ' + b"[" * depth + b"]" * depth + b", ",
+            b'"args": {' + b'"a": {' * depth + b"}" * depth + b"}, ",
+            b'"dur": 1' + b"0" * depth + b', "pid": -0.' + b"0" * depth + b"1, ",
+            b'"args": {"x": ' + b"9" * 400 + b', "x": "y", "\\u0078": 1e999}, ',
+        )
+    )
+    at = data.find(b'"ts"', rng.randrange(len(data)))
+    return data[:at] + piece + data[at:] if at > 0 else data
+
+
+def _packed(rng: random.Random, data: bytes) -> bytes:
+    kind = rng.randrange(6)
+    if kind == 0:
+        packed = BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for number in range(rng.choice((0, 1, 2))):
+                archive.writestr(f"{number}.json", data)
+        return packed.getvalue()
+    packed_once = gzip.compress(data, 1, mtime=0)
+    if kind == 1:
+        return gzip.compress(packed_once, 1, mtime=0)
+    return packed_once + (rng.choice((packed_once, b"\0" * 100, b"x")) if kind == 2 else b"")
+
+
+def damaged(rng: random.Random, data: bytes) -> bytes:
     """Return the bytes of a file that was cut off, or changed somewhere."""
     kind = rng.randrange(4)
     if kind == 0:

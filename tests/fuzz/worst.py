@@ -13,7 +13,7 @@ def _event(name: str, category: str, ts: float, dur: float, **args: Any) -> Even
             "args": args}  # fmt: skip
 
 
-def _loop(count: int) -> list[Event]:
+def loop(count: int) -> list[Event]:
     """Return operators, each with its launch and kernel, in steps, and some allocations."""
     length_us = max(200, count * 20)
     events = [
@@ -50,6 +50,18 @@ def _arguments(category: str, arguments: Callable[[int], dict[str, Any]]) -> Cha
     def change(number: int, event: Event) -> None:
         if event["cat"] == category:
             event["args"].update(arguments(number))
+
+    return change
+
+
+def _collectives(arguments: Callable[[int], dict[str, Any]]) -> Change:
+    """Return a change that makes collectives of all kernels."""
+
+    def change(number: int, event: Event) -> None:
+        if event["cat"] == "kernel":
+            event["name"] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+            event["args"] |= {"Collective name": "allreduce", "Group size": 2, "dtype": "Float"}
+            event["args"] |= arguments(number)
 
     return change
 
@@ -102,14 +114,8 @@ CHANGES: MappingProxyType[str, Change] = MappingProxyType(
         "one sequence number": _arguments(
             "cpu_op", lambda _: {"Sequence number": 1, "Fwd thread id": 1}
         ),
-        "a group each": _arguments(
-            "kernel",
-            lambda n: {
-                "Collective name": "allreduce",
-                "Group size": n,
-                "Process Group Name": str(n),
-            },
-        ),
+        "a group each": _collectives(lambda number: {"Process Group Name": str(number)}),
+        "a message each": _collectives(lambda number: {"In msg nelems": number}),
         "deep operators": _deep("cpu_op", "op"),
         "deep Python": _deep("python_function", "train.py(3): f"),
         "deep modules": _deep("python_function", "nn.Module: M_"),
@@ -119,7 +125,7 @@ CHANGES: MappingProxyType[str, Change] = MappingProxyType(
 
 def document(name: str, count: int) -> dict[str, Any]:
     """Return a document of 4 * `count` events with one change to all of them."""
-    events = _loop(count)
+    events = loop(count)
     for number, event in enumerate(events):
         CHANGES[name](number, event)
     return {"deviceProperties": [{"id": 0, "name": "NVIDIA A100"}], "traceEvents": events}

@@ -6,6 +6,7 @@ from typing import Any
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.health import doubts
+from stepscope.analyses.health.incidents import lost_events
 from stepscope.analyses.host.phase_costs import largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, COMPILING, LOADING
 from stepscope.analyses.settings.tensor_values import RECORD as RECORD_VALUES
@@ -75,7 +76,8 @@ def _inconclusive_reason(
     trace: Trace, judged: set[str], open_rules: set[str], rules: Iterable[Rule[Any]]
 ) -> str:
     """Return the reason that the trace as a whole is inconclusive; empty where it is not."""
-    if damage := doubts(trace, ("device times", "steps"), "withheld"):
+    withheld = doubts(trace, ("device times", "steps"), "withheld")
+    if damage := (*withheld, *lost_events(trace)):
         return f": {damage[0].message}"
     steps = step_breakdown(trace)
     for rule in rules:

@@ -32,6 +32,7 @@ from stepscope.analyses.communication.rank_summary import RankSummary, rank_summ
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import shorten
+from stepscope.analyses.health.incidents import lost_events
 from stepscope.analyses.host.breakdown import cpu_compute_time
 from stepscope.analyses.host.phase_costs import PhaseCost, largest_phase
 from stepscope.analyses.host.phase_names import COLLECTIVES, LOADING
@@ -86,7 +87,8 @@ def _verdict_without_findings(trace: Trace, phase: PhaseCost | None) -> str:
         passes = "forward, backward and optimizer" if is_training(trace) else "the model"
         return summary_with_ending(trace, f"besides {passes}, {takes}")
     if phase is None and is_processor_bound(trace):
-        limit = "computing on the CPU is the limit, and the loop is healthy"
+        healthy = "" if lost_events(trace) else ", and the loop is healthy"
+        limit = f"computing on the CPU is the limit{healthy}"
         return summary_with_ending(trace, f"{limit}: {_operators(trace)}")
     return step_summary(trace)
 

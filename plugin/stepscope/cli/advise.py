@@ -249,15 +249,15 @@ def _fails(report: "Report", least: "Severity") -> bool:
 
 
 def _rendered(report: "Report", printing: Printing) -> str:
-    if printing.form != "text":
-        rendered: str = import_module(f"stepscope.render.{printing.form}").render(report)
-        return rendered
     import msgspec
 
-    from stepscope.render import text
+    from stepscope.render import advice_report
 
+    if printing.form != "text":
+        return advice_report.render(printing.form, report)
     report = msgspec.structs.replace(report, problems=())  # already printed to standard error
-    return text.render(report, width=width(), is_coloured=printing.is_coloured)
+    shown = {"width": width(), "is_coloured": printing.is_coloured}
+    return advice_report.render("text", report, **shown)
 
 
 if TYPE_CHECKING:

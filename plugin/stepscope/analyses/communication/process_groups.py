@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import collective_events, is_in_forward
 from stepscope.base.errors import MissingDataError
@@ -181,6 +182,10 @@ SCHEMA: Schema = (
     Column("exposed_ns", "int64", "ns", "Sum of their exposed time."),
     Column("total_bytes", "float64", "bytes", "Sum of their messages, where known."),
 )  # fmt: skip
+EVENT_COLUMNS = (
+    *("kind", "backend", "duration_ns", "exposed_ns", "message_bytes", "in_forward"),
+    *("group_description", "group_ranks", "group_size"),
+)
 UNUSED: dict[str, Any] = {
     "kinds": [],
     "backend": [],
@@ -206,17 +211,31 @@ def process_groups(trace: Trace) -> pd.DataFrame:
         MissingDataError: neither header nor events name one.
     """
     listed = header_groups(trace.metadata)
-    events = collective_events(trace)
-    events = events.assign(in_forward=is_in_forward(trace))
-    named_events = events[events["group"].notna()]
-    used = {str(name): rows for name, rows in named_events.groupby("group", sort=False)}
-    if not listed and not used:
+    if not listed and not trace.collectives["group"].notna().any():
         reason = "no process group was recorded"
         raise MissingDataError(reason, REMEDY)
+    events = collective_events(trace)
+    events = events.assign(in_forward=is_in_forward(trace))
+    used = _events_by_group(events[events["group"].notna()])
     about = _about(trace)
     names = dict.fromkeys((*listed, *used))
     rows = [_row(name, listed.get(name), used.get(name), about) for name in names]
     return rows_to_frame(SCHEMA, rows, "-total_ns")
+
+
+Events = Mapping[str, NDArray[Any]]
+"""Columns of a group's collectives: a frame for each of many groups costs too much."""
+
+
+def _events_by_group(events: pd.DataFrame) -> dict[str, Events]:
+    codes, names = pd.factorize(events["group"].astype(str).astype(object))
+    order = np.argsort(codes, kind="stable")
+    columns = {name: events[name].to_numpy()[order] for name in EVENT_COLUMNS}
+    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1)).tolist()
+    return {
+        name: {column: values[start:end] for column, values in columns.items()}
+        for name, start, end in zip(names, bounds[:-1], bounds[1:], strict=True)
+    }
 
 
 def _about(trace: Trace) -> tuple[int, bool]:
@@ -227,7 +246,7 @@ def _about(trace: Trace) -> tuple[int, bool]:
 
 
 def _row(
-    name: str, listed: ProcessGroup | None, events: pd.DataFrame | None, about: tuple[int, bool]
+    name: str, listed: ProcessGroup | None, events: Events | None, about: tuple[int, bool]
 ) -> dict[str, Any]:
     group = listed or ProcessGroup(name=name)
     used = UNUSED if events is None else _used(events)
@@ -264,23 +283,26 @@ def _row(
     }
 
 
-def _forward_share(events: pd.DataFrame) -> float | None:
+def _forward_share(events: Events) -> float | None:
     is_large = (events["kind"] == "all_reduce") & (events["message_bytes"] >= LARGE_BYTES)
-    flags = events["in_forward"][is_large].dropna()
+    flags = events["in_forward"][is_large]
+    flags = flags[~np.isnan(flags)]
     return float(flags.mean()) if len(flags) else None
 
 
-def _used(events: pd.DataFrame) -> dict[str, Any]:
+def _used(events: Events) -> dict[str, Any]:
+    message_bytes = events["message_bytes"]
+    has_bytes = not np.isnan(message_bytes).all()
     return {
         "kinds": sorted(set(events["kind"])),
-        "backend": sorted(set(events["backend"].dropna())),
-        "call_count": len(events),
-        "total_ns": int(events["duration_ns"].sum()),
-        "exposed_ns": int(events["exposed_ns"].sum()),
-        "total_bytes": float(events["message_bytes"].sum(min_count=1)),
+        "backend": sorted(name for name in set(events["backend"]) if isinstance(name, str)),
+        "call_count": len(message_bytes),
+        "total_ns": int(np.nansum(events["duration_ns"])),
+        "exposed_ns": int(np.nansum(events["exposed_ns"])),
+        "total_bytes": float(np.nansum(message_bytes)) if has_bytes else np.nan,
     }
 
 
-def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
-    present = values.dropna()
-    return present.iloc[0] if len(present) else None
+def _first(values: NDArray[Any]) -> Any:  # noqa: ANN401
+    """Return the first value that is not missing; None: there is none."""
+    return next(iter(values[pd.notna(values)].tolist()), None)

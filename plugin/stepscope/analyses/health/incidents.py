@@ -57,6 +57,11 @@ def losses(trace: Trace) -> tuple[HealthItem, ...]:
     return losses_among(check(trace))
 
 
+def lost_events(trace: Trace) -> tuple[HealthItem, ...]:
+    """Return the damage by which so many events are missing that no result holds for certain."""
+    return tuple(item for item in losses(trace) if DAMAGES[item.kind] == PARTS)
+
+
 def losses_among(items: Iterable[HealthItem]) -> tuple[HealthItem, ...]:
     """Return those of a trace's health items that put all its results in doubt."""
     serious = (

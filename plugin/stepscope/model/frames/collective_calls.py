@@ -40,6 +40,11 @@ class CollectiveCalls(NamedTuple):
         return CollectiveCalls(*(np.append(rows, NONE)[indices] for rows in self))
 
 
+def has_any(host_calls: pd.DataFrame) -> bool:
+    """Check whether any call is one of a collective."""
+    return any(len(rows) for rows in _candidates(host_calls))
+
+
 def around(host_calls: pd.DataFrame, inner: pd.DataFrame) -> CollectiveCalls:
     """Return the calls around each row of a host frame."""
     candidates = _candidates(host_calls)

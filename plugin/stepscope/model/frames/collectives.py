@@ -60,11 +60,17 @@ class Locations:
     timing: dict[str, NDArray[Any]]
 
 
+NO_ROWS = pd.DataFrame({column.name: pd.Series([], dtype=column.dtype) for column in SCHEMA})
+
+
 def build(
     source: Source, events: pd.DataFrame, host_calls: pd.DataFrame, runtime_calls: pd.DataFrame
 ) -> pd.DataFrame:
     """Return one row per collective, in `SCHEMA` columns, in the order they began."""
-    kernels = events[events["is_collective"].to_numpy()]
+    is_collective_kernel = events["is_collective"].to_numpy()
+    if not is_collective_kernel.any() and not collective_calls.has_any(host_calls):
+        return NO_ROWS.copy()
+    kernels = events[is_collective_kernel]
     launch = collective_calls.launches(kernels, runtime_calls)
     of_kernel = _calls_of_kernels(host_calls, runtime_calls, launch)
     on_device = _on_device(kernels, of_kernel)

@@ -11,10 +11,10 @@ from stepscope.model.arrays import Ints, Mask
 
 def name_mask(names: "pd.Series[Any] | pd.Categorical", predicate: Callable[[str], object]) -> Mask:
     """Return a mask of the rows whose name satisfies a predicate; False for missing names."""
-    coded = names.cat if isinstance(names, pd.Series) else names
-    is_match = [bool(predicate(str(name))) for name in coded.categories]
+    coded = names.array if isinstance(names, pd.Series) else names
+    is_match = [bool(predicate(str(name))) for name in coded.categories.tolist()]
     # Code -1, a missing name, selects the last entry.
-    return np.asarray(np.array([*is_match, False], dtype=bool)[np.asarray(coded.codes)])
+    return np.asarray(np.array([*is_match, False], dtype=bool)[coded.codes])
 
 
 UNNAMED = "?"
