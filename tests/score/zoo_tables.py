@@ -19,11 +19,11 @@ FIRST_LOOKS = (
     "before, 12, 20 and 11."
 )
 FIRST_LOOK_ON_GPU = (
-    "Of 15 scripts for a GPU (`sample_logs/record/zoo_gpu`), ten were timed and recorded in the two "
-    "times that one was lent, with one turn each. At their first look the most expensive fault was "
-    "named first in 0 of the first two and in 4 of the next eight, and in the first three findings "
-    "in 1 and 6; 1 and 7 of the healthy ones had a false alarm, five of these of launching: where "
-    "an early recording precedes the measured steps, CUPTI stays loaded and slows launches, so that "
+    "Of 15 scripts for a GPU (`sample_logs/record/zoo_gpu`), ten were timed and recorded in the "
+    "two times that one was lent, with one turn each. At their first look the most expensive "
+    "fault was named first in 0 of the first two and in 4 of the next eight, and in the first "
+    "three findings in 1 and 6; 1 and 7 of the healthy ones had a false alarm. Six of the latter "
+    "were of launching: after an early recording CUPTI stays loaded and slows launches, so that "
     "the measured step was up to 58 % longer than that of the script alone. Rules were mended on "
     "eight of them since."
 )
