@@ -39,6 +39,11 @@ LOOPBACK = "127.0.0.1"
     metavar="NAME",
     help="Accept requests for this host name, such as a proxy's; repeatable.",
 )
+@click.option(
+    "--answer-seconds",
+    type=click.IntRange(min=1),
+    help="Time limit of an answer that is computed from traces.  [default: 60]",
+)
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @with_rules
 @with_effort
@@ -49,6 +54,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
+    answer_seconds: int | None,
     is_opened: bool,
     rule_options: RuleOptions,
     effort: Effort,
@@ -71,7 +77,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    directories, settings = _directories(logdirs), effort.settings()
+    directories, settings = _directories(logdirs), effort.settings(answer_seconds=answer_seconds)
     cluster = cluster_of(settings)
     if cluster is not None:
         cluster.connect()
@@ -95,7 +101,11 @@ def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplicat
     from stepscope.api import allowed_hosts
     from stepscope.api.app import create_app
 
-    return create_app(catalog, host_names=allowed_hosts.accepted_names(host, allowed))
+    return create_app(
+        catalog,
+        host_names=allowed_hosts.accepted_names(host, allowed),
+        answer_seconds=catalog.settings.answer_seconds,
+    )
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
