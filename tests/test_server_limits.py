@@ -121,7 +121,7 @@ def test_an_answer_that_takes_too_long_is_refused_and_ends(work: Work) -> None:
     assert requests.code("slow") == "too-slow"
     error = requests.results["slow"].error
     assert "0.2 s" in error.message
-    assert "--answer-seconds" in error.hint
+    assert "--response-seconds" in error.hint
     until(lambda: work.ended)
 
 
@@ -188,7 +188,7 @@ def test_an_interrupted_computation_ends_before_its_next_analysis() -> None:
 
 def test_too_many_downloads_are_refused_until_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computations, "DOWNLOAD_COUNT", 1)
-    sent = Computations(None)
+    sent = Computations(60.0)
     first = sent.sent(iter([b"a", b"b"]))
     assert next(first) == b"a"
     with pytest.raises(http_errors.RefusalError, match="downloads"):

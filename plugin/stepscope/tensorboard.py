@@ -57,10 +57,10 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
             " none (STEPSCOPE_SUMMARIES).",
         )
         group.add_argument(
-            "--stepscope_answer_seconds",
+            "--stepscope_response_seconds",
             type=int,
             metavar="N",
-            help="Time limit of an answer that is computed from traces (STEPSCOPE_ANSWER_SECONDS).",
+            help="Time limit of a response (STEPSCOPE_RESPONSE_SECONDS).",
         )
         group.add_argument(
             "--stepscope_config",
@@ -112,7 +112,7 @@ def plugin_settings(flags: "Namespace") -> "Settings":
         cache=getattr(flags, "stepscope_cache", None),
         scheduler=getattr(flags, "stepscope_scheduler", None),
         summaries=getattr(flags, "stepscope_summaries", None),
-        answer_seconds=getattr(flags, "stepscope_answer_seconds", None),
+        response_seconds=getattr(flags, "stepscope_response_seconds", None),
     )
 
 
@@ -147,8 +147,8 @@ class _LazyApp:
                 from stepscope.api.app import create_app
                 from stepscope.api.request_gate import gated
 
-                seconds = self._catalog.settings.answer_seconds
-                self._app = gated(create_app(self._catalog, answer_seconds=seconds))
+                seconds = self._catalog.settings.response_seconds
+                self._app = gated(create_app(self._catalog, response_seconds=seconds))
         return self._app(environ, start_response)
 
 

@@ -416,7 +416,8 @@ async def large_post(load: Load) -> list[Row]:
         with suppress(OSError):
             while sent < GIBIBYTE and not answer.done():
                 writer.write(piece)
-                await asyncio.wait([asyncio.create_task(writer.drain()), answer], timeout=5)
+                drained = asyncio.create_task(_drained(writer))
+                await asyncio.wait([drained, answer], timeout=5, return_when="FIRST_COMPLETED")
                 sent += MEBIBYTE
                 if sent % (64 * MEBIBYTE) == MEBIBYTE:
                     most = max(most, load.server.memory_bytes())
@@ -434,6 +435,11 @@ async def large_post(load: Load) -> list[Row]:
             )
         )
     return rows
+
+
+async def _drained(writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        await writer.drain()
 
 
 def _deleted_bytes(pid: int) -> int:

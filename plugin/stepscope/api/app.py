@@ -21,11 +21,11 @@ def create_app(
     endpoints: Iterable[Endpoint] | None = None,
     host_names: Iterable[str] | None = None,
     static: Path = page.STATIC,
-    answer_seconds: float | None = None,
+    response_seconds: float | None = None,
 ) -> flask.Flask:
     """Return the app over a catalog.
 
-    `answer_seconds` is the time limit of an answer that is computed from traces, outside of the
+    `response_seconds` is the time limit of an answer that is computed from traces, outside of the
     caller's thread; None where a single client waits for all of them.
     `endpoints` defaults to all of `endpoints/`. `host_names` are the accepted names in `Host`;
     None where the surrounding server (TensorBoard) checks them.
@@ -38,7 +38,7 @@ def create_app(
     if host_names is not None:
         allowed_hosts.register(app, frozenset(host_names))
     endpoints = all_endpoints() if endpoints is None else endpoints
-    routes.register(app, catalog, endpoints, Computations(answer_seconds))
+    routes.register(app, catalog, endpoints, Computations(response_seconds))
     perfetto.register(app)
     page.register(app, static)
     app.after_request(encoding.finished)

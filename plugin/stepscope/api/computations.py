@@ -7,7 +7,10 @@ analysis. Threads, not processes: they share the traces in memory with their res
 code holds the interpreter's lock for a fraction of a second at most (`benchmarks.server_load`).
 """
 
+import atexit
+import gc
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -37,16 +40,25 @@ LOOK_SECONDS = 0.25
 """Pause between two checks whether a waiting client is still connected."""
 
 
+SWITCH_SECONDS = 0.001
+"""Longest time for which Python code on a thread keeps the interpreter's lock from others, 0.005 by
+default. A small response needs the lock several times.
+"""
+
+
 class Computations:
     """The computations of an app, and the downloads that it sends."""
 
     def __init__(self, seconds: float | None) -> None:
-        """`seconds` is the time limit; None: everything is computed on the caller's thread."""
+        """`seconds` is the time limit; None: everything is computed at once, without limits."""
         self._lanes = {
             lane: _Lane(count, seconds)
             for lane, count in WAITING_COUNTS.items()
             if seconds is not None
         }
+        if seconds is not None:
+            sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
+            atexit.register(gc.freeze)  # at the end, Python would collect among all traces
         self._downloads = threading.BoundedSemaphore(DOWNLOAD_COUNT)
 
     def result(self, lane: Lane | None, key: Hashable, compute: Callable[[], T]) -> T:
@@ -70,6 +82,8 @@ class Computations:
         Raises:
             RefusalError: too many downloads are being sent.
         """
+        if not self._lanes:
+            return iter(pieces)
         if not self._downloads.acquire(blocking=False):
             message = "Other downloads are being sent."
             raise http_errors.busy(message)
@@ -88,7 +102,11 @@ class _Download:
         return self
 
     def __next__(self) -> bytes:
-        return next(self._pieces)
+        try:
+            return next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         if self._is_open:

@@ -28,7 +28,7 @@ RETRY_SECONDS = 2
 RETRY_LATER_SECONDS = 10
 TOO_SLOW_REMEDY = (
     "Select a time range, or repeat the request when fewer files are read: parts that are computed "
-    "are kept. `--answer-seconds` allows more time (TensorBoard: `--stepscope_answer_seconds`)."
+    "are kept. `--response-seconds` allows more time (TensorBoard: `--stepscope_response_seconds`)."
 )
 
 

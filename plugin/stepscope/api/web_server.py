@@ -10,7 +10,6 @@ same. A request that waits for a thread for too long is refused.
 import logging
 import math
 import socket
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
@@ -45,12 +44,10 @@ CONNECTION_LIMIT = 2000
 """Number of connections at which no more are accepted: all others are busy."""
 OTHER_FILES = 256
 """Open files that are no connections: traces, pipes of readers, libraries."""
-CLOSING_SECONDS = 0.2
+CLOSING_SECONDS = 0.1
 """Time for running requests to end after Ctrl-C."""
-SWITCH_SECONDS = 0.001
-"""Longest time for which a thread that computes keeps the interpreter's lock from others, in Python
-code; 0.005 by default. A request needs the lock several times.
-"""
+LINGER_SECONDS = 0.5
+"""Time in which the rest of a refused body is received, and dropped."""
 
 
 class Connection(HTTPChannel):
@@ -70,6 +67,9 @@ class Connection(HTTPChannel):
         """Time since which a request waits for a thread."""
         self._part_began_at = time.monotonic()
         self._part_bytes = 0
+        self._is_refused = False
+        self._lingers_until = 0.0
+        """End of the time in which what arrives is dropped; 0: not begun."""
         super().__init__(server, sock, addr, adj, map=map)
         connections = connections_of(server)
         if len(connections) > most_connections(adj):
@@ -94,6 +94,8 @@ class Connection(HTTPChannel):
 
     def received(self, data: bytes) -> bool:
         """Handle received data."""
+        if self._lingers_until:
+            return False
         is_accepted = super().received(data)
         if self.requests:  # until it is served, as its response may reach the client before
             self.waits_since = math.inf
@@ -107,8 +109,23 @@ class Connection(HTTPChannel):
 
     def service(self) -> None:
         """Respond to a request."""
+        self._is_refused = self.requests[0].error is not None
         super().service()
         self.waits_since = time.monotonic()
+
+    def handle_write(self) -> None:
+        """Send what is queued, and close the connection where it ends with a refusal.
+
+        The rest of a refused body is received for a moment, since closing before would make the
+        client lose the response.
+        """
+        if self._is_refused and self.close_when_flushed and not self.total_outbufs_len:
+            self._is_refused = self.close_when_flushed = False
+            self._lingers_until = time.monotonic() + LINGER_SECONDS
+            with suppress(OSError):
+                cast("socket.socket", self.socket).shutdown(socket.SHUT_WR)
+        else:
+            super().handle_write()
 
     def send(self, data: bytes, do_close: bool = True) -> int:  # noqa: FBT001, FBT002 (its signature)
         """Send data to the client; return the number of bytes that it accepts."""
@@ -122,6 +139,8 @@ class Connection(HTTPChannel):
         self._part_began_at, self._part_bytes = time.monotonic(), 0
 
     def _is_stalled(self) -> bool:
+        if self._lingers_until:
+            return time.monotonic() > self._lingers_until
         if self.total_outbufs_len:
             return time.monotonic() - self._part_began_at > RECEIVING_SECONDS
         return self.is_waiting and time.monotonic() - self.waits_since > REQUEST_SECONDS
@@ -148,6 +167,7 @@ class Threads(ThreadedTaskDispatcher):
 
     def shutdown(self, cancel_pending: bool = True, timeout: float = CLOSING_SECONDS) -> bool:  # noqa: FBT001, FBT002 (its signature)
         """Stop the threads; those that still compute end with the process."""
+        self.logger.setLevel(logging.ERROR)  # it warns of them
         return bool(super().shutdown(cancel_pending, cast("int", timeout)))
 
 
@@ -156,7 +176,6 @@ logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of every
 
 def web_server(app: "WSGIApplication", listening: socket.socket) -> "BaseWSGIServer":
     """Return a server of an app on a listening socket; `run()` serves until Ctrl-C."""
-    sys.setswitchinterval(SWITCH_SECONDS)
     threads = Threads()
     threads.set_thread_count(THREADS)
     created = create_server(

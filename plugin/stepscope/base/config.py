@@ -79,8 +79,8 @@ class Settings:
     """Number of files to read in parallel. `STEPSCOPE_JOBS`."""
     rescan_seconds: int = 10
     """Pause between two scans for new files. `STEPSCOPE_RESCAN_SECONDS`."""
-    answer_seconds: int = 60
-    """Time limit of an answer that a server computes from traces. `STEPSCOPE_ANSWER_SECONDS`."""
+    response_seconds: int = 60
+    """Time limit of a response that a server computes from traces. `STEPSCOPE_RESPONSE_SECONDS`."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     scheduler: str = ""
@@ -112,7 +112,7 @@ def settings(  # noqa: PLR0913 (one argument a setting)
     cache: str | None = None,
     summaries: str | None = None,
     scheduler: str | None = None,
-    answer_seconds: int | None = None,
+    response_seconds: int | None = None,
 ) -> Settings:
     """Return the user's settings; arguments take precedence over the environment.
 
@@ -127,7 +127,7 @@ def settings(  # noqa: PLR0913 (one argument a setting)
         memory_bytes=_memory_bytes(environment, memory),
         jobs=_jobs(environment, jobs),
         rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
-        answer_seconds=_answer_seconds(environment, answer_seconds),
+        response_seconds=_response_seconds(environment, response_seconds),
         cache=_cache(environment, cache),
         summaries=_summaries(
             environment, summaries, is_cache_refused=_is_cache_refused(environment, cache)
@@ -155,10 +155,10 @@ def _jobs(environment: Mapping[str, str], option: int | None) -> int:
     return _whole({"jobs": str(option)}, "jobs", 1)
 
 
-def _answer_seconds(environment: Mapping[str, str], option: int | None) -> int:
+def _response_seconds(environment: Mapping[str, str], option: int | None) -> int:
     if option is None:
-        return _whole(environment, "STEPSCOPE_ANSWER_SECONDS", Settings().answer_seconds)
-    return _whole({"answer-seconds": str(option)}, "answer-seconds", 1)
+        return _whole(environment, "STEPSCOPE_RESPONSE_SECONDS", Settings().response_seconds)
+    return _whole({"response-seconds": str(option)}, "response-seconds", 1)
 
 
 def _memory_bytes(environment: Mapping[str, str], option: str | None) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6007
 """One above TensorBoard's."""
 LOOPBACK = "127.0.0.1"
+CLOSING_SECONDS = 0.5
+"""Time for writing the last summaries after Ctrl-C; the rest is computed again another time."""
 
 
 @click.command(short_help="Serve the page for the traces below LOGDIR.")
@@ -40,9 +42,9 @@ LOOPBACK = "127.0.0.1"
     help="Accept requests for this host name, such as a proxy's; repeatable.",
 )
 @click.option(
-    "--answer-seconds",
+    "--response-seconds",
     type=click.IntRange(min=1),
-    help="Time limit of an answer that is computed from traces.  [default: 60]",
+    help="Time limit of a response that is computed from traces.  [default: 60]",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @with_rules
@@ -54,7 +56,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
-    answer_seconds: int | None,
+    response_seconds: int | None,
     is_opened: bool,
     rule_options: RuleOptions,
     effort: Effort,
@@ -69,6 +71,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     ssh -L 6007:localhost:6007 gpu-machine stepscope serve log/
     """
     import logging
+    from threading import Thread
 
     from stepscope.api.catalog_factory import catalog_for, cluster_of
     from stepscope.api.web_server import web_server
@@ -77,7 +80,8 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    directories, settings = _directories(logdirs), effort.settings(answer_seconds=answer_seconds)
+    directories = _directories(logdirs)
+    settings = effort.settings(response_seconds=response_seconds)
     cluster = cluster_of(settings)
     if cluster is not None:
         cluster.connect()
@@ -92,9 +96,15 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     catalog.watch()
     catalog.start_reading()
     web_server(app, listening).run()
-    catalog.close()
-    if cluster is not None:
-        cluster.close()
+
+    def close() -> None:
+        catalog.close()
+        if cluster is not None:
+            cluster.close()
+
+    closing = Thread(target=close, daemon=True)  # storage that does not respond must not delay it
+    closing.start()
+    closing.join(CLOSING_SECONDS)
 
 
 def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplication":
@@ -104,7 +114,7 @@ def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplicat
     return create_app(
         catalog,
         host_names=allowed_hosts.accepted_names(host, allowed),
-        answer_seconds=catalog.settings.answer_seconds,
+        response_seconds=catalog.settings.response_seconds,
     )
 
 
