@@ -105,7 +105,7 @@ def test_a_few_run_at_once_some_wait_and_others_are_refused(
     monkeypatch.setitem(computations.WAITING_COUNTS, "long", 4)
     requests = Requests()
     threads = [requests.begin(f"{number}", f"{number}", work) for number in range(5)]
-    until(lambda: requests.results and work.begun == computations.RUNNING_COUNT)
+    until(lambda: requests.results and work.begun == computations.RUNNING_COUNTS["long"])
     [refused] = requests.results.values()
     assert (refused.status, refused.error.code) == (503, "busy")
     assert refused.retry_seconds == http_errors.RETRY_SECONDS
@@ -127,7 +127,7 @@ def test_an_answer_that_takes_too_long_is_refused_and_ends(work: Work) -> None:
 
 def test_computations_that_do_not_end_are_replaced(work: Work) -> None:
     requests = Requests(SLOW)
-    stuck = [f"stuck {number}" for number in range(computations.RUNNING_COUNT)]
+    stuck = [f"stuck {number}" for number in range(computations.RUNNING_COUNTS["long"])]
     for name in stuck:
         requests.begin(name, name, work)
     assert {requests.code(name) for name in stuck} == {"too-slow"}
@@ -139,7 +139,6 @@ def test_a_computation_ends_when_all_its_clients_have_gone(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(computations, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(computations, "RUNNING_COUNT", 1)
     requests = Requests()
     requests.begin("first", "same", work.checking)
     until(lambda: work.begun)

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Lane = Literal["quick", "long"]
 """`quick`: answers about a few events of a trace, which do not wait for tables and advice."""
-RUNNING_COUNT = 2
-"""Computations of a lane that run at once."""
+RUNNING_COUNTS = {"quick": 2, "long": 1}
+"""Computations of a lane that run at once. More would not end earlier, since they share the
+interpreter's lock, and would delay small responses: with two long ones, four times as much.
+"""
 WAITING_COUNTS = {"quick": 8, "long": 16}
 """Requests of a lane that wait at once, including those whose computation runs."""
 DOWNLOAD_COUNT = 8
@@ -52,7 +54,7 @@ class Computations:
     def __init__(self, seconds: float | None) -> None:
         """`seconds` is the time limit; None: everything is computed at once, without limits."""
         self._lanes = {
-            lane: _Lane(count, seconds)
+            lane: _Lane(RUNNING_COUNTS[lane], count, seconds)
             for lane, count in WAITING_COUNTS.items()
             if seconds is not None
         }
@@ -146,7 +148,8 @@ class _Computation:
 class _Lane:
     """Computations that run a few at once."""
 
-    def __init__(self, waiting_count: int, seconds: float) -> None:
+    def __init__(self, running_count: int, waiting_count: int, seconds: float) -> None:
+        self._most_running = running_count
         self._most_waiting = waiting_count
         self._seconds = seconds
         self._lock = threading.Lock()
@@ -203,7 +206,7 @@ class _Lane:
         """Return whether another thread may run: one that does not end in time is replaced once."""
         now = monotonic()
         in_time = sum(now < computation.ends_at for computation in self._running)
-        return in_time < RUNNING_COUNT and len(self._running) < 2 * RUNNING_COUNT
+        return in_time < self._most_running and len(self._running) < 2 * self._most_running
 
     def _drop(self, computation: _Computation) -> None:
         """Forget a computation that nobody waits for; if it runs, it ends at its next check."""
