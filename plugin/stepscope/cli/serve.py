@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from stepscope.catalog.catalog import Catalog
     from stepscope.catalog.log_directories import LogDirectory
+    from stepscope.readers.cluster import Cluster
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's."""
@@ -71,7 +72,6 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     ssh -L 6007:localhost:6007 gpu-machine stepscope serve log/
     """
     import logging
-    from threading import Thread
 
     from stepscope.api.catalog_factory import catalog_for, cluster_of
     from stepscope.api.web_server import web_server
@@ -96,13 +96,19 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     catalog.watch()
     catalog.start_reading()
     web_server(app, listening).run()
+    _close(catalog, cluster)
+
+
+def _close(catalog: "Catalog", cluster: "Cluster | None") -> None:
+    """Write the last summaries; storage that does not respond must not delay the end."""
+    from threading import Thread
 
     def close() -> None:
         catalog.close()
         if cluster is not None:
             cluster.close()
 
-    closing = Thread(target=close, daemon=True)  # storage that does not respond must not delay it
+    closing = Thread(target=close, daemon=True)
     closing.start()
     closing.join(CLOSING_SECONDS)
 
