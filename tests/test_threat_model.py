@@ -65,6 +65,7 @@ SUBJECTS = frozenset(
             "settings-files",
         ),
         *("traversal", "downloads", "sql", "secrets", "expressions", "queries", "connections"),
+        *("responses", "refusals", "bodies"),
         *("host", "origin", "posts", "headers", "cache", "packages", "record"),
     }
 )

@@ -57,6 +57,12 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
             " none (STEPSCOPE_SUMMARIES).",
         )
         group.add_argument(
+            "--stepscope_response_seconds",
+            type=int,
+            metavar="N",
+            help="Time limit of a response (STEPSCOPE_RESPONSE_SECONDS).",
+        )
+        group.add_argument(
             "--stepscope_config",
             metavar="FILE",
             help="Rules, their options and suppressions: a stepscope.toml or pyproject.toml.",
@@ -106,6 +112,7 @@ def plugin_settings(flags: "Namespace") -> "Settings":
         cache=getattr(flags, "stepscope_cache", None),
         scheduler=getattr(flags, "stepscope_scheduler", None),
         summaries=getattr(flags, "stepscope_summaries", None),
+        response_seconds=getattr(flags, "stepscope_response_seconds", None),
     )
 
 
@@ -138,8 +145,10 @@ class _LazyApp:
         with self._lock:
             if self._app is None:
                 from stepscope.api.app import create_app
+                from stepscope.api.request_gate import gated
 
-                self._app = create_app(self._catalog)
+                seconds = self._catalog.settings.response_seconds
+                self._app = gated(create_app(self._catalog, response_seconds=seconds))
         return self._app(environ, start_response)
 
 

@@ -22,6 +22,7 @@ describe('a refusal', () => {
   it('is asked again only where that can help', () => {
     expect(shouldRetry(0, refusal(404, 'unknown-trace'))).toBe(false);
     expect(shouldRetry(50, refusal(409, 'still-loading'))).toBe(true);
+    expect(shouldRetry(50, refusal(503, 'busy'))).toBe(true);
     expect(shouldRetry(0, refusal(500, 'failed'))).toBe(true);
     expect(shouldRetry(1, refusal(500, 'failed'))).toBe(false);
     expect(shouldRetry(2, refusal(0, 'unreachable'))).toBe(false);

@@ -40,7 +40,7 @@ export function pollInterval(runs: Runs | undefined, isVisible: boolean): number
 /** Failures that may be temporary are retried. */
 export function shouldRetry(failures: number, error: Error): boolean {
   if (!(error instanceof RequestError)) return failures < 2;
-  if (error.code === 'still-loading') return true;
+  if (error.code === 'still-loading' || error.code === 'busy') return true;
   return error.status >= 500 ? failures < 1 : error.status === 0 && failures < 2;
 }
 

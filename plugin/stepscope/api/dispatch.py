@@ -13,6 +13,7 @@ from stepscope.advice import TraceAdvice, advise_trace
 from stepscope.advice.settings import DEFAULT, AdviceSettings
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api import encoding, http_errors
+from stepscope.api.computations import Computations
 from stepscope.api.endpoint import (
     Binary,
     Bytes,
@@ -105,11 +106,22 @@ class PartCache:
             return (cached.value,)
 
 
+class Payload(NamedTuple):
+    """A handler's result in bytes, from which every request that shares it makes a response."""
+
+    body: bytes | Iterable[bytes]
+    media_type: str
+    file_name: str = ""
+    is_partial: bool = False
+    """Whether it changes when more files are read."""
+
+
 class Dispatcher:
     """Calls the handlers of endpoints with the traces of a catalog."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, computations: Computations) -> None:
         self._catalog = catalog
+        self._computations = computations
         self._parts = PartCache(int(catalog.settings.memory_bytes * PARTS_SHARE))
 
     def respond(self, endpoint: Endpoint, parameters: dict[str, Any]) -> flask.Response:
@@ -121,7 +133,11 @@ class Dispatcher:
                 return self._of_groups(endpoint, parameters)
             case CatalogEndpoint():
                 query = parsed(endpoint.query, parameters)
-                return to_response(endpoint, endpoint.handler(self._catalog, query))
+                return self._computed(
+                    endpoint,
+                    encoding.tag(endpoint.path, query),
+                    lambda: payload(endpoint, endpoint.handler(self._catalog, query)),
+                )
         assert_never(endpoint)
 
     def _of_trace(self, endpoint: TraceEndpoint[Any], parameters: dict[str, Any]) -> flask.Response:
@@ -129,15 +145,31 @@ class Dispatcher:
         query = parsed(endpoint.query, parameters)
         trace = ready(entry)
 
-        def respond() -> flask.Response:
+        def compute() -> Payload:
             part = trace
             if isinstance(query, TimeRangeQuery) and not endpoint.is_whole:
                 part = slice_trace(trace, query.start_ns, query.end_ns)
             settings = (advice_settings(self._catalog, entry),) if endpoint.has_settings else ()
             advice = (trace_advice(self._catalog, entry),) if endpoint.has_advice else ()
-            return to_response(endpoint, endpoint.handler(part, *settings, *advice, query))
+            return payload(endpoint, endpoint.handler(part, *settings, *advice, query))
 
-        return unless_cached((entry,), respond)
+        return unless_cached((entry,), lambda tag: self._computed(endpoint, tag, compute))
+
+    def _computed(
+        self, endpoint: Endpoint, key: str, compute: Callable[[], Payload]
+    ) -> flask.Response:
+        """Return the response with a payload, computed in the lane of the endpoint."""
+        is_shared = not isinstance(endpoint.response, Bytes)  # it may be read once only
+        result = self._computations.result(endpoint.lane, key if is_shared else object(), compute)
+        body = result.body
+        if not isinstance(body, bytes):
+            body = self._computations.sent(body)
+        response = flask.Response(body, mimetype=result.media_type)
+        if result.file_name:
+            response.headers.set("Content-Disposition", "attachment", filename=result.file_name)
+        if result.is_partial:
+            encoding.forbid_storing(response)
+        return response
 
     def _of_groups(
         self, endpoint: GroupsEndpoint[Any, Any], parameters: dict[str, Any]
@@ -145,18 +177,19 @@ class Dispatcher:
         query = parsed(endpoint.query, parameters)
         entries = endpoint.entries(self._catalog, query)
 
-        def respond() -> flask.Response:
+        def compute() -> Payload:
             groups = {key: self._group(of_key, endpoint.part) for key, of_key in entries.items()}
             empty = [key for key, group in groups.items() if not group.parts]
             if empty and (endpoint.needs_all or len(empty) == len(groups)):
                 key = max(empty, key=lambda name: groups[name].waiting_count)
                 raise _empty_group(entries[key], groups[key])
-            response = to_response(endpoint, endpoint.handler(groups, query))
-            if any(group.waiting_count for group in groups.values()):
-                encoding.forbid_storing(response)
-            return response
+            is_partial = any(group.waiting_count for group in groups.values())
+            return payload(endpoint, endpoint.handler(groups, query))._replace(
+                is_partial=is_partial
+            )
 
-        return unless_cached([entry for of_key in entries.values() for entry in of_key], respond)
+        all_entries = [entry for of_key in entries.values() for entry in of_key]
+        return unless_cached(all_entries, lambda tag: self._computed(endpoint, tag, compute))
 
     def _group(self, entries: Sequence[Entry], part: Part) -> Group[Any]:
         parts = {entry.file.id: self._parts.of(entry, part) for entry in entries}
@@ -236,16 +269,13 @@ def parsed(query: type[Query], parameters: dict[str, Any]) -> Any:  # noqa: ANN4
         raise UsageError(str(error).replace("Object", "The request")) from error
 
 
-def to_response(endpoint: Endpoint, message: Message) -> flask.Response:
-    """Return a handler's result as a response."""
+def payload(endpoint: Endpoint, message: Message) -> Payload:
+    """Return a handler's result in bytes."""
     if not isinstance(message, Binary):
-        return encoding.encoded(message)
+        return Payload(msgspec.json.encode(message), encoding.JSON)
     kind = endpoint.response
     media_type = kind.media_type if isinstance(kind, Bytes) else "application/octet-stream"
-    response = flask.Response(message.body, mimetype=media_type)
-    if message.file_name:
-        response.headers.set("Content-Disposition", "attachment", filename=message.file_name)
-    return response
+    return Payload(message.body, media_type, message.file_name)
 
 
 def ready(entry: Entry) -> Trace:
@@ -294,9 +324,11 @@ def _empty_group(entries: Sequence[Entry], group: Group[Any]) -> http_errors.Ref
 
 
 def unless_cached(
-    entries: Iterable[Entry], respond: Callable[[], flask.Response]
+    entries: Iterable[Entry], respond: Callable[[str], flask.Response]
 ) -> flask.Response:
     """Return a response only where the client has no current one for the request and these files.
+
+    `respond` receives the entity tag.
 
     Responses of other servers are never current: their advice settings, rule packages and version
     may differ.
@@ -306,7 +338,7 @@ def unless_cached(
     entity_tag = encoding.tag(server, request, [_cache_key(entry) for entry in entries])
     if encoding.client_has(entity_tag):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
-    response = respond()
+    response = respond(entity_tag)
     if encoding.is_storing_forbidden(response):
         return response
     return encoding.revalidated(response, entity_tag)

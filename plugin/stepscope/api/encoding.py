@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import flask
@@ -18,13 +19,17 @@ CONTENT_POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 """TensorBoard checks it and warns of sources that it does not accept."""
+JSON = "application/json"
 WORTH_COMPRESSING_BYTES = 1024
 COMPRESSION_LEVEL = 5
 """Tables shrink about tenfold; higher levels take longer than a loopback transfer saves."""
+CACHED_BYTES = 512 * 1024
+"""Largest response whose compressed form is cached: many clients request the same list of runs."""
+CACHED_COUNT = 16
 NO_STORE = "no-store"
 SERVER = "STEPSCOPE_SERVER"
 """Key of the app's configuration for an identifier of this server."""
-COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
+COMPRESSIBLE = (JSON, "text/", "image/svg+xml")
 
 
 def typed_when_unmodified(app: "WSGIApplication") -> "WSGIApplication":
@@ -38,7 +43,7 @@ def typed_when_unmodified(app: "WSGIApplication") -> "WSGIApplication":
             status: str, headers: list[tuple[str, str]], details: "OptExcInfo | None" = None
         ) -> Callable[[bytes], object]:
             if status.startswith("304"):
-                headers = [*headers, ("Content-Type", "application/json")]
+                headers = [*headers, ("Content-Type", JSON)]
             return start_response(status, headers, details)
 
         return app(environ, start)
@@ -48,7 +53,7 @@ def typed_when_unmodified(app: "WSGIApplication") -> "WSGIApplication":
 
 def encoded(message: msgspec.Struct | dict[str, Any]) -> flask.Response:
     """Return a message as JSON."""
-    return flask.Response(msgspec.json.encode(message), mimetype="application/json")
+    return flask.Response(msgspec.json.encode(message), mimetype=JSON)
 
 
 def tag(*parts: object) -> str:
@@ -101,6 +106,14 @@ def _compressed(response: flask.Response) -> flask.Response:
     body = response.get_data()
     accepts_gzip = flask.request.accept_encodings["gzip"] > 0
     if accepts_gzip and len(body) >= WORTH_COMPRESSING_BYTES:
-        response.set_data(gzip.compress(body, COMPRESSION_LEVEL, mtime=0))
+        is_small = len(body) <= CACHED_BYTES
+        response.set_data(_gzipped_once(body) if is_small else _gzipped(body))
         response.headers["Content-Encoding"] = "gzip"
     return response
+
+
+def _gzipped(body: bytes) -> bytes:
+    return gzip.compress(body, COMPRESSION_LEVEL, mtime=0)
+
+
+_gzipped_once = lru_cache(maxsize=CACHED_COUNT)(_gzipped)

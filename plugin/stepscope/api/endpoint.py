@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 import msgspec
 
 from stepscope.advice import AdviceSettings, TraceAdvice
+from stepscope.api.computations import Lane
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
@@ -103,6 +104,7 @@ class TraceEndpoint(Generic[QueryT]):
     """Whether the handler receives the settings of advice."""
     has_advice: bool = False
     """Whether the handler receives the advice on the trace."""
+    lane: Lane = "long"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +138,7 @@ class GroupsEndpoint(Generic[PartT, QueryT]):
     query: type[QueryT] = Query  # type: ignore[assignment]
     needs_all: bool = True
     """False: it responds as soon as one group has a part."""
+    lane: Lane = "long"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,8 @@ class CatalogEndpoint(Generic[QueryT]):
     response: ResponseType
     handler: Callable[[Catalog, QueryT], Message]
     query: type[QueryT] = Query  # type: ignore[assignment]
+    lane: Lane | None = None
+    """None: it responds at once."""
 
 
 Endpoint = TraceEndpoint[Any] | GroupsEndpoint[Any, Any] | CatalogEndpoint[Any]
@@ -158,6 +163,7 @@ def trace_endpoint(
     *,
     response: Bytes | None = None,
     is_whole: bool = False,
+    lane: Lane = "long",
 ) -> TraceEndpoint[Any]:
     """Return an endpoint of one trace, described by its handler (see `signature`)."""
     meaning, query, returned = signature(handler)
@@ -171,14 +177,17 @@ def trace_endpoint(
         is_whole=is_whole,
         has_settings=AdviceSettings in parameters,
         has_advice=TraceAdvice in parameters,
+        lane=lane,
     )
 
 
-def catalog_endpoint(path: str, handler: Callable[[Catalog, Any], Message]) -> CatalogEndpoint[Any]:
+def catalog_endpoint(
+    path: str, handler: Callable[[Catalog, Any], Message], *, lane: Lane | None = None
+) -> CatalogEndpoint[Any]:
     """Return an endpoint of the catalog, described by its handler (see `signature`)."""
     meaning, query, returned = signature(handler)
     return CatalogEndpoint(
-        path=path, meaning=meaning, response=returned, handler=handler, query=query
+        path=path, meaning=meaning, response=returned, handler=handler, query=query, lane=lane
     )
 
 

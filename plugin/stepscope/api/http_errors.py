@@ -23,15 +23,24 @@ log = logging.getLogger(__name__)
 CHANGED_REMEDY = (
     "Reload the page to read it again; if it has the same size and time, restart stepscope."
 )
+RETRY_SECONDS = 2
+"""Pause before a request that was refused for lack of threads is worth repeating."""
+RETRY_LATER_SECONDS = 10
+TOO_SLOW_REMEDY = (
+    "Select a time range, or repeat the request when fewer files are read: parts that are computed "
+    "are kept. `--response-seconds` allows more time (TensorBoard: `--stepscope_response_seconds`)."
+)
 
 
 class RefusalError(Exception):
     """Ends a request with an `ApiError`."""
 
-    def __init__(self, status: int, error: ApiError) -> None:
+    def __init__(self, status: int, error: ApiError, retry_seconds: int | None = None) -> None:
+        """`retry_seconds` is the pause before the request is worth repeating."""
         super().__init__(error.message)
         self.status = status
         self.error = error
+        self.retry_seconds = retry_seconds
 
 
 def still_loading(name: str) -> RefusalError:
@@ -50,6 +59,24 @@ def changed(name: str) -> RefusalError:
     """Return the refusal for a file that is no longer the one that was read."""
     message = f"{name} has changed since it was read."
     return RefusalError(409, ApiError("changed", message, CHANGED_REMEDY))
+
+
+def busy(message: str) -> RefusalError:
+    """Return the refusal of a server that has too much to do."""
+    hint = f"Repeat the request in {RETRY_SECONDS} seconds."
+    return RefusalError(503, ApiError("busy", message, hint), RETRY_SECONDS)
+
+
+def too_slow(seconds: float) -> RefusalError:
+    """Return the refusal for an answer that takes longer than the time limit."""
+    message = f"Computing this answer took longer than {seconds:g} s, and was ended."
+    return RefusalError(503, ApiError("too-slow", message, TOO_SLOW_REMEDY), RETRY_LATER_SECONDS)
+
+
+def too_large(most_bytes: int) -> RefusalError:
+    """Return the refusal for a request with a body."""
+    message = f"The body of a request has at most {most_bytes:,} bytes."
+    return RefusalError(413, ApiError("too-large", message, "Send the request without a body."))
 
 
 def foreign(header: str) -> RefusalError:
@@ -73,7 +100,16 @@ OWN_HEADER = "X-Stepscope"
 """Header of the page's requests: a page of another origin cannot send it."""
 STATUS_HEADER = "X-Stepscope-Status"
 EXPECTED = frozenset(
-    {"not-recorded", "still-loading", "cancelled", "changed", "unreadable", "bad-query", "busy"}
+    {
+        "not-recorded",
+        "still-loading",
+        "cancelled",
+        "changed",
+        "unreadable",
+        "bad-query",
+        "busy",
+        "too-slow",
+    }
 )
 """Refusals in normal use. Browsers log every status other than 200 as an error in their console, so
 the page receives these with status 200 and the real status in `STATUS_HEADER`."""
@@ -86,6 +122,8 @@ def _refused(error: Exception) -> flask.Response:
     if refusal.code in EXPECTED and OWN_HEADER in flask.request.headers:
         response.status_code = 200
         response.headers[STATUS_HEADER] = str(status)
+    if isinstance(error, RefusalError) and error.retry_seconds is not None:
+        response.headers["Retry-After"] = str(error.retry_seconds)
     forbid_storing(response)
     return response
 

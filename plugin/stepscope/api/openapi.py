@@ -57,9 +57,10 @@ IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")
 REFUSALS = {
     "400": "A parameter is missing, unknown or invalid, or a query cannot run (`bad-query`).",
     "404": "No run, trace or rule has this id.",
-    "409": "The trace is being read (`still-loading`), reading it was cancelled (`cancelled`), or "
-    "other queries are running (`busy`).",
+    "409": "The trace is being read (`still-loading`), or reading it was cancelled (`cancelled`).",
     "422": "The trace lacks the required data, or cannot be read.",
+    "503": "The server has too much to do (`busy`), or computing takes too long (`too-slow`); "
+    "`Retry-After` says when to repeat the request.",
 }
 CHANGE_REFUSALS = {"403": f"The header {OWN_HEADER} is missing.", "404": REFUSALS["404"]}
 Schema = dict[str, Any]

@@ -12,6 +12,7 @@ from stepscope.advice import run_report
 from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT
 from stepscope.api import encoding, http_errors
+from stepscope.api.computations import Computations
 from stepscope.api.dispatch import trace_advice, unusable
 from stepscope.api.endpoint import RunQuery
 from stepscope.base import urls
@@ -45,8 +46,9 @@ class _Merged:
 class RunAdvice:
     """Merged advice of the last requested runs."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, computations: Computations) -> None:
         self._catalog = catalog
+        self._computations = computations
         self._merged: OrderedDict[str, _Merged] = OrderedDict()
         self._lock = Lock()
 
@@ -79,17 +81,20 @@ class RunAdvice:
             unread.awaited_count,
         )
         is_coming = any(isinstance(entry.state, Queued | Reading) for entry in entries)
-        with self._lock:  # concurrent requests would merge the same files twice
+        with self._lock:
             last = self._merged.get(run)
-            is_fresh = last is not None and (
-                last.state == state or (is_coming and monotonic() < last.due_at)
-            )
-            if last is None or not is_fresh:
-                last = self._merged[run] = self._merge(state, advised, unread)
-            self._merged.move_to_end(run)
+            if last is not None:
+                self._merged.move_to_end(run)
+                if last.state == state or (is_coming and monotonic() < last.due_at):
+                    return last
+        merged = self._computations.result(
+            "long", ("advice", run, state), lambda: self._merge(state, advised, unread)
+        )
+        with self._lock:
+            self._merged[run] = merged
             while len(self._merged) > CACHED_RUNS:
                 self._merged.popitem(last=False)
-            return last
+        return merged
 
     def _merge(self, state: str, advised: tuple[Entry, ...], unread: Unread) -> _Merged:
         begun_at = monotonic()

@@ -8,7 +8,7 @@ from typing import Any
 
 from stepscope.analyses.core.trace_cut import slice_trace
 from stepscope.api import http_errors
-from stepscope.api.messages import ApiError, Column
+from stepscope.api.messages import Column
 from stepscope.api.public_tables import CODE_NAMES, unit_of
 from stepscope.base import formatting
 from stepscope.base.config import Settings
@@ -89,9 +89,7 @@ def run_table_query(sql: str, traces: QueriedTraces, settings: Settings) -> Tabl
     names = statement.tables_of(sql)
     if not _RUNNING.acquire(timeout=WAIT_SECONDS):
         message = "Other queries are running."
-        raise http_errors.RefusalError(
-            409, ApiError("busy", message, "Run the query again in a moment.")
-        )
+        raise http_errors.busy(message)
     try:
         with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
             tables = _tables(names, traces, folder)

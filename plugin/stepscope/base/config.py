@@ -79,6 +79,8 @@ class Settings:
     """Number of files to read in parallel. `STEPSCOPE_JOBS`."""
     rescan_seconds: int = 10
     """Pause between two scans for new files. `STEPSCOPE_RESCAN_SECONDS`."""
+    response_seconds: int = 60
+    """Time limit of a response that a server computes from traces. `STEPSCOPE_RESPONSE_SECONDS`."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     summaries: SummarySettings = field(default_factory=SummarySettings)
     scheduler: str = ""
@@ -110,6 +112,7 @@ def settings(  # noqa: PLR0913 (one argument a setting)
     cache: str | None = None,
     summaries: str | None = None,
     scheduler: str | None = None,
+    response_seconds: int | None = None,
 ) -> Settings:
     """Return the user's settings; arguments take precedence over the environment.
 
@@ -124,6 +127,7 @@ def settings(  # noqa: PLR0913 (one argument a setting)
         memory_bytes=_memory_bytes(environment, memory),
         jobs=_jobs(environment, jobs),
         rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
+        response_seconds=_response_seconds(environment, response_seconds),
         cache=_cache(environment, cache),
         summaries=_summaries(
             environment, summaries, is_cache_refused=_is_cache_refused(environment, cache)
@@ -149,6 +153,12 @@ def _jobs(environment: Mapping[str, str], option: int | None) -> int:
     if option is None:
         return _whole(environment, "STEPSCOPE_JOBS", min(host_limits.core_count(), MOST_JOBS))
     return _whole({"jobs": str(option)}, "jobs", 1)
+
+
+def _response_seconds(environment: Mapping[str, str], option: int | None) -> int:
+    if option is None:
+        return _whole(environment, "STEPSCOPE_RESPONSE_SECONDS", Settings().response_seconds)
+    return _whole({"response-seconds": str(option)}, "response-seconds", 1)
 
 
 def _memory_bytes(environment: Mapping[str, str], option: str | None) -> int:

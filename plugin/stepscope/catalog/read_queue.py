@@ -43,6 +43,9 @@ from stepscope.readers.tasks import analyse, summarise
 
 log = logging.getLogger(__name__)
 
+SMALL_BYTES = 16 * 2**20
+"""JSON size up to which a server reads files in its process, which delays its answers meanwhile."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingTask:
@@ -174,7 +177,8 @@ class ReadQueue:
         self._summary_executor = (
             DaemonThreads(options.summary_jobs) if self._has_cluster else self._executor
         )
-        self._reader = FileReader(options.reader or ReaderPool(traces.budget), options)
+        reader = options.reader or ReaderPool(traces.budget, small_bytes=SMALL_BYTES)
+        self._reader = FileReader(reader, options)
         self._stops: dict[str, Stop] = {}
         self._is_started = False
         self.eta = self._reader.eta

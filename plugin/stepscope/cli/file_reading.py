@@ -39,8 +39,10 @@ class Effort:
     scheduler: str | None = None
     summaries: str | None = None
 
-    def settings(self) -> "Settings":
+    def settings(self, response_seconds: int | None = None) -> "Settings":
         """Return the settings, completed from the environment and the machine.
+
+        `response_seconds` is the time limit of a server's answers.
 
         Raises:
             UsageError: A value is invalid or too small.
@@ -54,6 +56,7 @@ class Effort:
             cache=cache,
             scheduler=self.scheduler,
             summaries=self.summaries,
+            response_seconds=response_seconds,
         )
 
 

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
     from stepscope.catalog.catalog import Catalog
     from stepscope.catalog.log_directories import LogDirectory
+    from stepscope.readers.cluster import Cluster
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's."""
 LOOPBACK = "127.0.0.1"
+CLOSING_SECONDS = 0.5
+"""Time for writing the last summaries after Ctrl-C; the rest is computed again another time."""
 
 
 @click.command(short_help="Serve the page for the traces below LOGDIR.")
@@ -42,6 +45,11 @@ LOOPBACK = "127.0.0.1"
     metavar="NAME",
     help="Accept requests for this host name, such as a proxy's; repeatable.",
 )
+@click.option(
+    "--response-seconds",
+    type=click.IntRange(min=1),
+    help="Time limit of a response that is computed from traces.  [default: 60]",
+)
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @with_rules
 @with_effort
@@ -52,6 +60,7 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
+    response_seconds: int | None,
     is_opened: bool,
     rule_options: RuleOptions,
     effort: Effort,
@@ -74,7 +83,8 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler])
-    directories, settings = _directories(logdirs), effort.settings()
+    directories = _directories(logdirs)
+    settings = effort.settings(response_seconds=response_seconds)
     cluster = cluster_of(settings)
     if cluster is not None:
         cluster.connect()
@@ -89,16 +99,32 @@ def serve(  # noqa: PLR0913 (one parameter per option)
     catalog.watch()
     catalog.start_reading()
     web_server(app, listening).run()
-    catalog.close()
-    if cluster is not None:
-        cluster.close()
+    _close(catalog, cluster)
+
+
+def _close(catalog: "Catalog", cluster: "Cluster | None") -> None:
+    """Write the last summaries; storage that does not respond must not delay the end."""
+    from threading import Thread
+
+    def close() -> None:
+        catalog.close()
+        if cluster is not None:
+            cluster.close()
+
+    closing = Thread(target=close, daemon=True)
+    closing.start()
+    closing.join(CLOSING_SECONDS)
 
 
 def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplication":
     from stepscope.api import allowed_hosts
     from stepscope.api.app import create_app
 
-    return create_app(catalog, host_names=allowed_hosts.accepted_names(host, allowed))
+    return create_app(
+        catalog,
+        host_names=allowed_hosts.accepted_names(host, allowed),
+        response_seconds=catalog.settings.response_seconds,
+    )
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":

@@ -9,6 +9,7 @@ from weakref import ref
 
 import pandas as pd
 
+from stepscope.base import interruption
 from stepscope.dialects import Dialect
 from stepscope.ingest import EventColumns
 from stepscope.model.execution_trace_link import ExecutionTraceLink
@@ -38,7 +39,8 @@ TRUNCATIONS = frozenset({"truncated-gzip", "truncated-json"})
 def computed(analysis: Callable[["Trace"], T]) -> Callable[["Trace"], T]:
     """Make an analysis run once per trace, while the trace caches its result.
 
-    Two threads may compute the same result concurrently, which is wasteful but correct.
+    Two threads may compute the same result concurrently, which is wasteful but correct. An
+    interrupted computation ends here, before its next analysis.
     """
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
@@ -47,6 +49,7 @@ def computed(analysis: Callable[["Trace"], T]) -> Callable[["Trace"], T]:
         try:
             result: T = trace.results[key]
         except KeyError:
+            interruption.check()
             result = trace.results[key] = analysis(trace)
         return result
 

@@ -16,5 +16,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     trace_endpoint("memory/growth", memory_growth, is_whole=True),
     trace_endpoint("memory/fragmentation", memory_fragmentation, is_whole=True),
     catalog_endpoint("runs/<run>/memory-files", memory_files.files),
-    catalog_endpoint("runs/<run>/memory-files/<file>", memory_files.report),
+    catalog_endpoint("runs/<run>/memory-files/<file>", memory_files.report, lane="long"),
 )

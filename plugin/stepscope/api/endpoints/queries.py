@@ -134,5 +134,5 @@ def rows(catalog: Catalog, query: TableQueryRequest) -> QueryRows:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     catalog_endpoint("query-tables", names),
-    catalog_endpoint("runs/<run>/query", rows),
+    catalog_endpoint("runs/<run>/query", rows, lane="long"),
 )

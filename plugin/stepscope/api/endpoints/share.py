@@ -42,5 +42,6 @@ ENDPOINTS = (
         query=ShareQuery,
         response=Bytes("text/html", "The page with the responses that it shows."),
         handler=share,
+        lane="long",
     ),
 )

@@ -238,8 +238,8 @@ TILE = Bytes(
     "`TLT2`, the length of a header, the header in JSON, and then arrays of all items.",
 )
 ENDPOINTS = (
-    trace_endpoint("timeline/tracks", tracks),
-    trace_endpoint("timeline/names", names),
-    trace_endpoint("timeline/tiles", tiles, response=TILE),
-    trace_endpoint("timeline/counters", counter),
+    trace_endpoint("timeline/tracks", tracks, lane="quick"),
+    trace_endpoint("timeline/names", names, lane="quick"),
+    trace_endpoint("timeline/tiles", tiles, response=TILE, lane="quick"),
+    trace_endpoint("timeline/counters", counter, lane="quick"),
 )

@@ -146,4 +146,4 @@ def _label(content: Timeline, track: Track) -> str:
     return f"{content.tracks[track.parent].label} {track.label}"
 
 
-ENDPOINTS = (trace_endpoint("timeline/excerpt", timeline_excerpt),)
+ENDPOINTS = (trace_endpoint("timeline/excerpt", timeline_excerpt, lane="quick"),)

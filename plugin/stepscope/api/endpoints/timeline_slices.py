@@ -257,10 +257,10 @@ def _neighbour(trace: Trace, slices: Slices, index: int) -> TimelineNeighbour:
 
 
 ENDPOINTS = (
-    trace_endpoint("timeline/slices/<event>", slice_details),
-    trace_endpoint("timeline/slices", listed),
-    trace_endpoint("timeline/search", search),
-    trace_endpoint("timeline/neighbour", neighbour),
-    trace_endpoint("timeline/at", slice_at),
-    trace_endpoint("timeline/area", area),
+    trace_endpoint("timeline/slices/<event>", slice_details, lane="quick"),
+    trace_endpoint("timeline/slices", listed, lane="quick"),
+    trace_endpoint("timeline/search", search, lane="quick"),
+    trace_endpoint("timeline/neighbour", neighbour, lane="quick"),
+    trace_endpoint("timeline/at", slice_at, lane="quick"),
+    trace_endpoint("timeline/area", area, lane="quick"),
 )
