@@ -64,7 +64,7 @@ class Computations:
         self._downloads = threading.BoundedSemaphore(DOWNLOAD_COUNT)
 
     def result(self, lane: Lane | None, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return what `compute` returns; requests with equal keys share one computation.
+        """Return the result of `compute`; requests with equal keys share one computation.
 
         Without a lane, and for the requests that a computation sends itself, the result is computed
         on this thread.

@@ -2,7 +2,7 @@
 
 waitress closes connections after two minutes of silence and accepts a hundred: clients that send
 half a request keep all others out. Here a whole request has to arrive within a time limit, a client
-has to receive at a least rate what was sent, and with many connections the one that waits longest
+has to receive bytes at a least rate, and with many connections the one that waits longest
 is closed. Limits per address would not help: on a loopback or behind a proxy all clients have the
 same. A request that waits for a thread for too long is refused.
 """
@@ -35,9 +35,9 @@ REQUEST_SECONDS = 15.0
 RECEIVING_SECONDS = 60.0
 """Time in which a client has to receive a part of a response."""
 RECEIVED_BYTES = 64 * 1024
-"""The part, or what is left: a client that receives less keeps a thread from others."""
+"""The part, or the rest: a client that receives less keeps a thread from others."""
 MOST_UNSENT_BYTES = 1 << 20
-"""Part of a download that is read ahead of what its client has received."""
+"""Part of a download that is read ahead of its client."""
 MOST_CONNECTIONS = 1000
 """Number of connections beyond which those that wait for a request are closed."""
 CONNECTION_LIMIT = 2000
@@ -69,7 +69,7 @@ class Connection(HTTPChannel):
         self._part_bytes = 0
         self._is_refused = False
         self._lingers_until = 0.0
-        """End of the time in which what arrives is dropped; 0: not begun."""
+        """End of the time in which arriving bytes are dropped; 0: not begun."""
         super().__init__(server, sock, addr, adj, map=map)
         connections = connections_of(server)
         if len(connections) > most_connections(adj):
@@ -114,7 +114,7 @@ class Connection(HTTPChannel):
         self.waits_since = time.monotonic()
 
     def handle_write(self) -> None:
-        """Send what is queued, and close the connection where it ends with a refusal.
+        """Send the queued bytes, and close the connection where it ends with a refusal.
 
         The rest of a refused body is received for a moment, since closing before would make the
         client lose the response.

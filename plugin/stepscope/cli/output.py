@@ -1,7 +1,7 @@
 """The output of commands: file or terminal, format, encoding, width, colours.
 
 Renderers leave no control characters of a trace in their texts; commands that a log of continuous
-integration would run are taken from what is printed here.
+integration would run are removed from all printed text here.
 """
 
 import codecs

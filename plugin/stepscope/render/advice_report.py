@@ -90,7 +90,7 @@ def _with_errors(
 def _shown_worker(worker: WorkerReport, run: RunReport, show: Form) -> WorkerReport:
     """Return a trace's report without the first part that the form fails to show, or without all.
 
-    A health item names what is left out.
+    A health item names the omitted parts.
     """
     alone = RunReport(name=run.name, workers=(worker,), outcomes=())
     reason = _error(alone, show)

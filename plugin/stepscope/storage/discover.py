@@ -198,7 +198,7 @@ def at(path: str, on_page: Callable[[Page], None] = _ignore) -> list[TraceFile]:
 
 
 def similar_path_remedy(path: str) -> str:
-    """Return what to do about a missing path: a question with similar ones, if there are any."""
+    """Return the remedy for a missing path: a question with similar ones, if there are any."""
     similar = storage.similar_paths(path)
     return f"Did you mean {' or '.join(similar)}?" if similar else "Check the path."
 
