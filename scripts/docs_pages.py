@@ -193,18 +193,7 @@ def commands() -> Iterator[str]:
         summary = command.get_short_help_str(limit=HELP_WIDTH)
         help_text = re.sub(r"[ \t]+$", "", command.get_help(context), flags=re.MULTILINE)
         yield from (f"## {name}", "", summary, "", "```text", help_text, "```", "")
-    yield from _completion()
-
-
-def _completion() -> Iterator[str]:
-    yield from ("## Completion and man pages", "")
-    yield "Your shell completes commands, options and their values with the Tab key after one line:"
-    yield from ("", "| shell | line | file |", "|---|---|---|")
-    for shell, file in (("bash", "~/.bashrc"), ("zsh", "~/.zshrc")):
-        yield f'| {shell} | `eval "$(_STEPSCOPE_COMPLETE={shell}_source stepscope)"` | `{file}` |'
-    line = "_STEPSCOPE_COMPLETE=fish_source stepscope \\| source"
-    yield f"| fish | `{line}` | `~/.config/fish/completions/stepscope.fish` |"
-    yield ""
+    yield from ("## Man pages", "")
     yield "In a clone, `make man` writes the man pages: `man -M build/man stepscope`."
     yield ""
 

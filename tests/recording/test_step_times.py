@@ -193,7 +193,8 @@ def test_the_backlog_is_measured_once_at_the_end_of_a_stretch() -> None:
     assert times.summary["mean_ns"] >= 1_000_000_000
 
 
-def test_a_stretch_says_whether_the_profiler_ran_before_it() -> None:
+def test_a_stretch_says_whether_the_profiler_ran_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepTimes, "has_profiled", False)
     times = StepTimes(lambda: 0)
     seen = []
     for _ in range(2):

@@ -163,6 +163,7 @@ class _Lane:
     ) -> object:
         computation = self._join(key, compute)
         try:
+            self._start()
             while not computation.done.wait(LOOK_SECONDS):
                 if monotonic() >= computation.ends_at or is_gone():
                     break
@@ -193,7 +194,6 @@ class _Lane:
             computation = _Computation(key=key, compute=compute, ends_at=ends_at)
             self._shared[key] = computation
             self._queue.append(computation)
-        self._start()
         return computation
 
     def _start(self) -> None:

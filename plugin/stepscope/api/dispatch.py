@@ -28,6 +28,7 @@ from stepscope.api.endpoint import (
 )
 from stepscope.base import urls
 from stepscope.base.errors import UsageError
+from stepscope.base.plain_text import plain
 from stepscope.base.report import Problem
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Cancelled, Entry, Ready, Summarised, Unreadable
@@ -161,14 +162,17 @@ class Dispatcher:
         """Return the response with a payload, computed in the lane of the endpoint."""
         is_shared = not isinstance(endpoint.response, Bytes)  # it may be read once only
         result = self._computations.result(endpoint.lane, key if is_shared else object(), compute)
-        body = result.body
-        if not isinstance(body, bytes):
-            body = self._computations.sent(body)
-        response = flask.Response(body, mimetype=result.media_type)
+        response = flask.Response(mimetype=result.media_type)
         if result.file_name:
-            response.headers.set("Content-Disposition", "attachment", filename=result.file_name)
+            name = plain(result.file_name)
+            response.headers.set("Content-Disposition", "attachment", filename=name)
         if result.is_partial:
             encoding.forbid_storing(response)
+        body = result.body  # last: nothing that fails may hold the place of a download
+        if isinstance(body, bytes):
+            response.set_data(body)
+        else:
+            response.response = self._computations.sent(body)
         return response
 
     def _of_groups(

@@ -81,20 +81,31 @@ class RunAdvice:
             unread.awaited_count,
         )
         is_coming = any(isinstance(entry.state, Queued | Reading) for entry in entries)
-        with self._lock:
-            last = self._merged.get(run)
-            if last is not None:
-                self._merged.move_to_end(run)
-                if last.state == state or (is_coming and monotonic() < last.due_at):
-                    return last
-        merged = self._computations.result(
-            "long", ("advice", run, state), lambda: self._merge(state, advised, unread)
-        )
+
+        def merge() -> _Merged:  # while this one waited, another may have been made
+            return self._last(run, state, is_coming=is_coming) or self._merge(
+                state, advised, unread
+            )
+
+        last = self._last(run, state, is_coming=is_coming)
+        if last is not None:
+            return last
+        merged = self._computations.result("long", ("advice", run, state), merge)
         with self._lock:
             self._merged[run] = merged
             while len(self._merged) > CACHED_RUNS:
                 self._merged.popitem(last=False)
         return merged
+
+    def _last(self, run: str, state: str, *, is_coming: bool) -> _Merged | None:
+        """Return the last merge, unless another one is due."""
+        with self._lock:
+            last = self._merged.get(run)
+            if last is None:
+                return None
+            self._merged.move_to_end(run)
+            is_current = last.state == state or (is_coming and monotonic() < last.due_at)
+            return last if is_current else None
 
     def _merge(self, state: str, advised: tuple[Entry, ...], unread: Unread) -> _Merged:
         begun_at = monotonic()

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 WEB = ("http", "https")
 AROUND_A_HOST = re.compile(
     r"(?P<scheme>[a-zA-Z][\w+.-]{0,30})://(?P<user>[^/\s'\"]*"
-    r"|(?:(?<=s3://)|(?![^/:@\s'\"]*:\d*/))[^/:@\s'\"]*:[^@\s'\"]*)@"
+    r"|(?:(?<=s3://)|(?![^/:@\s'\"]*:\d*/))[^/:@\s'\"]*:[^@\s'\"]{0,300})@"
 )
 """A password may contain slashes, as those of S3 do; elsewhere, digits before one are a port."""
 QUERY = re.compile(

@@ -98,7 +98,7 @@ def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = Tru
     """Print the output of a function.
 
     A terminal and a log receive it without control characters and commands; a file and another
-    program as it is.
+    program as it is. Where `CI` is set, a pipe may lead into the log, and counts as one.
     """
     if not is_text or not is_read_by_people():
         write_to(sys.stdout.buffer)

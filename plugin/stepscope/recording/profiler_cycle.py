@@ -13,6 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 from stepscope.recording.handler import TraceHandler
 from stepscope.recording.record_request import RecordedTrace, RecordRequest
 from stepscope.recording.schedules import Schedule
+from stepscope.recording.step_times import StepTimes
 
 STEP = "ProfilerStep#"
 CUT_STEP = "Cut-off step#"
@@ -61,6 +62,7 @@ class Profiled:
                 experimental_config=all_threads() if is_all else None,
             )
             self._profiler.start()
+            StepTimes.has_profiled = True
             if first_step is not None:
                 self._profiler.step_num = first_step - 1
                 self._profiler.step()

@@ -423,6 +423,7 @@ class ScriptRecorder:
         self._cycles.finish(is_saved=False)
         self._termination.disarm()
         self._overdue.cancel()
+        self._have_steps_moved = False
         self._account_writer.remove_batch_traces()
         self._has_recorded_batches = False
         self._inference = InferenceSteps()

@@ -30,7 +30,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import update_wrapper, wraps
-from typing import Any
+from typing import Any, ClassVar
 
 from stepscope.recording.host_sampler import HostSampler
 
@@ -52,6 +52,9 @@ LEAST_ROOM = 6
 
 class StepTimes:
     """Collects the times of unrecorded steps; no method raises."""
+
+    has_profiled: ClassVar[bool] = False
+    """Whether a profiler has run in this process."""
 
     def __init__(
         self,
@@ -75,8 +78,6 @@ class StepTimes:
         self._reader: Any = None
         """`TensorValues` of this process; None before the first step with room."""
         self._has_values = has_values
-        self._has_profiled = False
-        """Whether the profiler ran before the stretch in progress."""
         self._stretch_step = 0
         """Number of the step within its stretch."""
         self._step = 0
@@ -156,9 +157,9 @@ class StepTimes:
         first = len(numbers) - figures.get("count", 0)
         samples = self._sampler.summary(numbers[first:])
         if figures:
-            figures["after_profiler"] = int(self._has_profiled)
+            figures["after_profiler"] = int(StepTimes.has_profiled)
             self.summary, self.samples, self.measured_ns = figures, samples, spans_ns[first:]
-        self._has_profiled = True
+        StepTimes.has_profiled = True
 
     def ended(self) -> None:
         """Measure no further steps."""

@@ -17,7 +17,8 @@ ACTING = re.compile(f"{CONTROL.pattern}|(?<=#)#")
 
 def escaped(text: str) -> str:
     """Return JSON with the same values, in which no text acts."""
-    return text if text.isascii() and "##" not in text else ACTING.sub(_escape, text)
+    is_plain = text.isascii() and "##" not in text and "\x7f" not in text
+    return text if is_plain else ACTING.sub(_escape, text)
 
 
 def encoded(value: object) -> bytes:

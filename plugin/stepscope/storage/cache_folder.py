@@ -48,6 +48,9 @@ def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
         OSError: The disk is full, the folder cannot be created or is not writable, or it is the
             user's own and others can write to it.
     """
+    with suppress(ImportError):  # `mode` is of the last folder only
+        if Path(folder).is_relative_to(root := user_cache_folder()):
+            Path(root).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     Path(folder).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     _require_private(folder)
     unfinished = Path(folder, f"{name}.{os.urandom(8).hex()}{UNFINISHED}")

@@ -138,7 +138,7 @@ def real_path(path: str) -> str:
 def similar_paths(path: str) -> list[str]:
     """Return the entries whose names are like the first missing part of a path."""
     missing = Path(path)
-    while not missing.parent.is_dir():
+    while missing.parent != missing and not missing.parent.is_dir():
         missing = missing.parent
     with suppress(OSError), os.scandir(missing.parent) as entries:
         names = [entry.name for entry in islice(entries, MOST_COMPARED)]
