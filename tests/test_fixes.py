@@ -73,8 +73,8 @@ def test_fixes_apply_below_other_changes_and_a_repeated_set_is_the_same() -> Non
 
 
 def test_a_rule_without_a_finding_is_refused() -> None:
-    with pytest.raises(UsageError, match="pin-memory has no finding in this trace that saves time"):
-        fix_changes(sample("masking/numpy"), ["pin-memory"])
+    with pytest.raises(UsageError, match="item-sync has no finding in this trace that saves time"):
+        fix_changes(sample("masking/numpy"), ["item-sync"])
 
 
 def test_the_page_gets_the_range_of_the_simulated_step() -> None:
@@ -103,9 +103,9 @@ def test_the_terminal_fixes_findings_by_rule(tmp_path: Path) -> None:
     )
     assert result.output.startswith("The step takes 8.22–9.32 ms instead of 10.9 ms")
     assert "Host, simulated" in output.read_text()
-    refused = CliRunner().invoke(cli, ["whatif", folder, "--fix", "pin-memory"])
+    refused = CliRunner().invoke(cli, ["whatif", folder, "--fix", "item-sync"])
     assert refused.exit_code == 2
-    assert "pin-memory has no finding in this trace that saves time" in refused.output
+    assert "item-sync has no finding in this trace that saves time" in refused.output
 
 
 def test_in_python_fixes_apply_below_all_changes() -> None:

@@ -44,6 +44,7 @@ CANDIDATES = re.compile(
     r"open\(|read_text\(|write_text\()"
 )
 GUARDED = {
+    "api/web_server.py": {"resource"},
     "base/host_limits.py": {"os.sched_getaffinity", "os.sysconf", "resource"},
     "readers/child_process.py": {"fcntl"},
     "recording/host_sampler.py": {"signal.siginterrupt"},
@@ -52,6 +53,7 @@ GUARDED = {
     "recording/script_recorder.py": {"os.register_at_fork"},
     "recording/subjects/hardware.py": {"os.sched_getaffinity", "os.sysconf"},
     "recording/termination.py": {"os.kill", "os.set_blocking"},
+    "storage/cache_folder.py": {"os.geteuid"},
 }
 """Uses that are guarded; a test below simulates the other system, or that of the settings does."""
 

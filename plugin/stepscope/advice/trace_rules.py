@@ -53,6 +53,8 @@ def _apply(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Outco
     try:
         results = tuple(rule.check(trace, rule.options)) if rule.check else ()
         findings = _worth_reporting(trace, rule, results)
+    except MemoryError:  # the file is read again with more
+        raise
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         where = redacted(trace.path) or trace.worker
         return [], [_without_result(trace, rule, failure_status(rule, where, error))]
