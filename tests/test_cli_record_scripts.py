@@ -134,7 +134,9 @@ def run_by_default(folder: Path, *arguments: str) -> "subprocess.CompletedProces
     )
 
 
-@pytest.mark.parametrize(("epochs", "count"), [(10, 8), (4, 5)])
+@pytest.mark.parametrize(
+    ("epochs", "count"), [(10, 8), pytest.param(4, 5, marks=pytest.mark.every)]
+)
 def test_of_short_epochs_a_later_one_is_recorded_before_which_steps_were_measured(
     tmp_path: Path, epochs: int, count: int
 ) -> None:
@@ -752,7 +754,7 @@ thread.join()
 """
 
 
-@pytest.mark.parametrize("evaluates", [True, False])
+@pytest.mark.parametrize("evaluates", [True, pytest.param(False, marks=pytest.mark.every)])
 def test_a_server_is_recorded_while_the_main_thread_waits_for_it(
     tmp_path: Path, *, evaluates: bool
 ) -> None:

@@ -168,6 +168,7 @@ def check_lanes(shown: TimelineExcerpt) -> None:
         assert len(lane.start_ns) or lane.track is None
 
 
+@pytest.mark.every
 def test_there_are_pictures_of_every_kind() -> None:
     """The samples hold findings with events on and off tracks, without events, and without both."""
     kinds = set()

@@ -60,6 +60,16 @@ def all_samples_server(tmp_path_factory: pytest.TempPathFactory, chromium: str) 
 
 
 @pytest.fixture(scope="session")
+def tensorboard_server(
+    tmp_path_factory: pytest.TempPathFactory, few_samples: Path, chromium: str
+) -> Iterator[Server]:
+    assert chromium
+    log = tmp_path_factory.mktemp("server") / "log"
+    with servers.tensorboard(log, "--logdir", str(few_samples), "--load_fast=false") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def stand_alone_server(
     tmp_path_factory: pytest.TempPathFactory, few_samples: Path, chromium: str
 ) -> Iterator[Server]:
@@ -70,8 +80,13 @@ def stand_alone_server(
 
 
 @pytest.fixture
-def in_tensorboard(context: BrowserContext, all_samples_server: Server) -> Visit:
+def all_in_tensorboard(context: BrowserContext, all_samples_server: Server) -> Visit:
     return visit(context, all_samples_server)
+
+
+@pytest.fixture
+def in_tensorboard(context: BrowserContext, tensorboard_server: Server) -> Visit:
+    return visit(context, tensorboard_server)
 
 
 @pytest.fixture

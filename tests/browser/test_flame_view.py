@@ -1,16 +1,12 @@
 """The flame graph in Chromium: what is pressed, found and compared, and speedscope beside it."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from browser import servers
-from browser.servers import Server
-from browser.visits import PATIENCE_MS, Visit, visit
+from browser.visits import PATIENCE_MS, Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -22,21 +18,6 @@ DRAWN = """(canvas) => {
   return drawn / (data.length / 4);
 }"""
 """The share of a canvas' pixels that something was drawn on."""
-
-
-@pytest.fixture(scope="module")
-def few_in_tensorboard_server(
-    tmp_path_factory: pytest.TempPathFactory, few_samples: Path, chromium: str
-) -> Iterator[Server]:
-    assert chromium
-    log = tmp_path_factory.mktemp("server") / "log"
-    with servers.tensorboard(log, "--logdir", str(few_samples), "--load_fast=false") as server:
-        yield server
-
-
-@pytest.fixture
-def few_in_tensorboard(context: BrowserContext, few_in_tensorboard_server: Server) -> Visit:
-    return visit(context, few_in_tensorboard_server)
 
 
 def opened(seen: Visit, **options: str) -> Locator:
@@ -165,7 +146,7 @@ def speedscope_from(seen: Visit) -> Page:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["alone", "few_in_tensorboard"])
+@pytest.mark.parametrize("place", ["alone", "in_tensorboard"])
 def test_speedscope_opens_beside_it_without_leaving_the_machine(
     place: str, request: pytest.FixtureRequest
 ) -> None:

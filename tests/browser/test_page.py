@@ -104,17 +104,17 @@ def see_other_views(seen: Visit, run: RunState) -> None:
 
 @pytest.mark.every
 def test_the_views_of_each_scenarios_last_run_say_what_the_server_says_in_tensorboard(
-    in_tensorboard: Visit,
+    all_in_tensorboard: Visit,
 ) -> None:
     """Of the first ones, `test_views` sees that every view shows something."""
-    runs = in_tensorboard.server.runs().runs
+    runs = all_in_tensorboard.server.runs().runs
     assert {run.state for run in runs} == {"ready"}
     scenarios = {run.name.partition("/")[0]: run for run in runs}
     assert len(scenarios) >= 10
-    in_tensorboard.open()
+    all_in_tensorboard.open()
     for run in scenarios.values():
-        see_compared_views(in_tensorboard, run)
-    in_tensorboard.assert_clean()
+        see_compared_views(all_in_tensorboard, run)
+    all_in_tensorboard.assert_clean()
 
 
 @pytest.mark.slow
@@ -164,11 +164,11 @@ def test_every_way_of_loading_shows_the_views(
 
 @pytest.mark.slow
 def test_the_page_works_below_an_experiments_path(
-    context: BrowserContext, all_samples_server: Server
+    context: BrowserContext, tensorboard_server: Server
 ) -> None:
     """TensorBoard strips `/experiment/<id>`; all that we ask for is relative, so it stays."""
     ours = "experiment/abc/data/plugin/stepscope/index.html"
-    server = replace(all_samples_server, page=f"{all_samples_server.page}{ours}")
+    server = replace(tensorboard_server, page=f"{tensorboard_server.page}{ours}")
     seen = visit(context, server)
     seen.open(seen.fragment("overview", run=server.runs().runs[0].id))
     expect(seen.main.locator(".overview-verdict")).to_be_visible(timeout=PATIENCE_MS)
@@ -202,7 +202,7 @@ def test_the_tab_is_there_beside_the_old_plugins(in_tensorboard: Visit) -> None:
     in_tensorboard.assert_clean()
 
 
-@pytest.mark.parametrize("where", ["in_tensorboard", "alone"])
+@pytest.mark.parametrize("where", [pytest.param("in_tensorboard", marks=pytest.mark.slow), "alone"])
 def test_a_link_holds_over_reload_and_back(request: pytest.FixtureRequest, where: str) -> None:
     seen: Visit = request.getfixturevalue(where)
     run = next(run for run in seen.server.runs().runs if "synthetic_item_sync" in run.name)

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceW
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
 RICH = ("synthetic_dataloader", "language_model", "ranks")
 """With a device; with stacks, modules, memory and two spans; with several ranks."""
-WINDOWS = ((1440, 900), (900, 800))
+WINDOWS = (pytest.param((1440, 900), marks=pytest.mark.every), (900, 800))
 TABS_ENOUGH = 400
 BRIEF_VIEWS = ("advice", "timeline", "tables")
 """A list, a canvas and a table: `make test` opens these, `make test-all` the others too."""
@@ -59,23 +59,23 @@ def see(seen: Visit, view: str, run: RunState, **state: str) -> None:
 
 @pytest.mark.every
 def test_every_view_of_every_scenario_shows_something_in_tensorboard(
-    in_tensorboard: Visit,
+    all_in_tensorboard: Visit,
 ) -> None:
     """Runs of one scenario differ by a setting.
 
     Of the last ones, `test_page` sees that the other views show what the server says.
     """
-    runs = in_tensorboard.server.runs().runs
+    runs = all_in_tensorboard.server.runs().runs
     scenarios = {run.name.partition("/")[0]: run for run in reversed(runs)}
     assert len(scenarios) > 1
-    in_tensorboard.open()
+    all_in_tensorboard.open()
     for view in OF_ALL_RUNS:
-        see(in_tensorboard, view, runs[0])
+        see(all_in_tensorboard, view, runs[0])
     for run in scenarios.values():
         for view in VIEWS:
             if view not in COMPARED.union(OF_ALL_RUNS):
-                see(in_tensorboard, view, run)
-    in_tensorboard.assert_clean()
+                see(all_in_tensorboard, view, run)
+    all_in_tensorboard.assert_clean()
 
 
 @pytest.mark.parametrize(
