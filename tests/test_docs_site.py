@@ -103,4 +103,4 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
 def test_the_reports_schema_is_published(site: Path) -> None:
     written = json.loads((site / "report.schema.json").read_text())
     assert written == json.loads(msgspec.json.encode(json_schema()))
-    assert 'href="report.schema.json"' in (site / "advice.html").read_text()
+    assert 'href="report.schema.json"' in (site / "ci.html").read_text()

@@ -837,8 +837,9 @@ EVERY = "STEPSCOPE_EVERY_SAMPLE"
 """Variable with which all samples and traces are tested, which takes some minutes more."""
 ALIKE = re.compile(r"num_workers_4/|1623143566756|sampled_rank-1|event_sync_multi|/mi300/")
 """Traces that are recorded as others are."""
+FEW = re.compile(r"alexnet|nccl_parser|b200|vllm|num_workers_0/worker0.1623143089861")
 TRACES = [
-    pytest.param(name, marks=pytest.mark.slow)
+    pytest.param(name, marks=pytest.mark.slow if FEW.search(name) else pytest.mark.every)
     for name in shared_trace_names()
     if EVERY in os.environ or not ALIKE.search(name)
 ]

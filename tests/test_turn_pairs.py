@@ -164,7 +164,7 @@ def test_pairs_are_selected_by_family_and_faults() -> None:
         find_pairs("tabular:float64")
 
 
-@pytest.mark.slow
+@pytest.mark.every
 @pytest.mark.recording
 def test_a_pair_is_run_in_turns_and_recorded(tmp_path: Path) -> None:
     [pair] = find_pairs("tabular:one_by_one")

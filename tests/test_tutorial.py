@@ -23,7 +23,7 @@ def shape(output: str) -> list[str]:
         r"\[(?:float64-compute|dataloader)(?=-|\])",  # with free CPUs dataloader-no-workers
         r"train\.py:\d+ \(__getitem__\)",
         r"^ +model = model\.float\(\)",
-        r"^The step takes (?=.* less: )|statistically significant",
+        r"^The step takes (?=.* less: )|statistically\s+significant",
         r"^FIXED",
         r"^Estimated and achieved saving",
     )

@@ -117,7 +117,7 @@ def test_the_views_of_each_scenarios_last_run_say_what_the_server_says_in_tensor
     all_in_tensorboard.assert_clean()
 
 
-@pytest.mark.slow
+@pytest.mark.every
 def test_every_view_of_real_traces_renders_stand_alone(
     context: BrowserContext, shared_traces: Path, tmp_path: Path
 ) -> None:

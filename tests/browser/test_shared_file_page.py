@@ -79,7 +79,7 @@ def test_every_view_is_in_the_file_and_asks_for_nothing(
     see_every_view(browser, item_sync, width)
 
 
-@pytest.mark.slow
+@pytest.mark.every
 def test_every_view_of_two_real_traces_is_in_five_megabytes(
     browser: Browser, shared_traces: Path, tmp_path: Path
 ) -> None:

@@ -20,11 +20,13 @@ RICH = ("synthetic_dataloader", "language_model", "ranks")
 WINDOWS = (pytest.param((1440, 900), marks=pytest.mark.every), (900, 800))
 TABS_ENOUGH = 400
 BRIEF_VIEWS = ("advice", "timeline", "tables")
-"""A list, a canvas and a table: `make test` opens these, `make test-all` the others too."""
+"""A list, a canvas and a table: `make test` opens these, `make test-every` the others too."""
 
 
 def all_but_brief(*names: str) -> list[ParameterSet]:
-    return [pytest.param(name, marks=pytest.mark.slow) for name in names if name not in BRIEF_VIEWS]
+    return [
+        pytest.param(name, marks=pytest.mark.every) for name in names if name not in BRIEF_VIEWS
+    ]
 
 
 BRIEF_AND_OTHER_VIEWS = (*BRIEF_VIEWS, *all_but_brief(*VIEWS))

@@ -20,7 +20,7 @@ def test_our_verdict_is_right(case: Case, request: pytest.FixtureRequest) -> Non
     assert grade == "right", verdict
 
 
-@pytest.mark.slow
+@pytest.mark.every
 @pytest.mark.skipif(not (PEERS / "analyzer.py").exists(), reason="the peers are not installed")
 def test_no_peer_is_right_on_most_of_them() -> None:
     """If one is, write docs/peers.md again."""
