@@ -43,7 +43,7 @@ OTHER_PROGRAMS = {
         "python3",
         "source",
     ),
-    *("srun", "trap", "vllm"),
+    *("docker", "srun", "trap", "vllm"),
 }
 """Programs that commands in the docs may call, apart from those that are checked."""
 LASTING = {"record", "serve", "share"}

@@ -103,9 +103,9 @@ def test_the_terminal_fixes_findings_by_rule(tmp_path: Path) -> None:
     )
     assert result.output.startswith("The step takes 8.22–9.32 ms instead of 10.9 ms")
     assert "Host, simulated" in output.read_text()
-    refused = CliRunner().invoke(cli, ["whatif", folder, "--fix", "item-sync"])
+    refused = CliRunner().invoke(cli, ["whatif", folder, "--fix", "main-thread-pin-memory"])
     assert refused.exit_code == 2
-    assert "item-sync has no finding in this trace that saves time" in refused.output
+    assert "main-thread-pin-memory has no finding in this trace that saves time" in refused.output
 
 
 def test_in_python_fixes_apply_below_all_changes() -> None:
