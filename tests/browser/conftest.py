@@ -1,6 +1,7 @@
 """The browser and the servers that the tests of the page share."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,17 @@ def few_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def tensorboard_on(
+    logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AbstractContextManager[Server]:
+    log = tmp_path_factory.mktemp("server") / "log"
+    return servers.tensorboard(log, "--logdir", str(logs), "--load_fast=false")
+
+
 @pytest.fixture(scope="session")
 def all_samples_server(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Server]:
     assert chromium
-    folder = tmp_path_factory.mktemp("server")
-    flags = ("--logdir", str(SAMPLE_LOGS), "--load_fast=false")
-    with servers.tensorboard(folder / "log", *flags) as server:
+    with tensorboard_on(SAMPLE_LOGS, tmp_path_factory) as server:
         yield server
 
 
@@ -64,8 +70,7 @@ def tensorboard_server(
     tmp_path_factory: pytest.TempPathFactory, few_samples: Path, chromium: str
 ) -> Iterator[Server]:
     assert chromium
-    log = tmp_path_factory.mktemp("server") / "log"
-    with servers.tensorboard(log, "--logdir", str(few_samples), "--load_fast=false") as server:
+    with tensorboard_on(few_samples, tmp_path_factory) as server:
         yield server
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from playwright.sync_api import Browser, BrowserContext, Dialog, Frame, expect
+from playwright.sync_api import Browser, BrowserContext, Dialog, Frame
 
 import hostile
 from browser import servers
 from browser.servers import Server
-from browser.test_shared_file_page import offline, opened, settled
-from browser.visits import SHOWN, VIEWS, Visit, visit
+from browser.test_shared_file_page import each_view, offline, opened
+from browser.visits import VIEWS, Visit, visit
 from stepscope.cli import cli
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -92,11 +92,7 @@ def test_no_view_of_a_shared_file_lets_a_text_act(
     with offline(browser) as (page, faults):
         page.on("dialog", dismissing(faults))
         opened(page, path)
-        for view in VIEWS:
-            page.evaluate("(view) => { window.location.hash = `view=${view}`; }", view)
-            item = page.locator(".rail-item").nth(VIEWS.index(view))
-            expect(item).to_have_attribute("aria-current", "page")
-            expect(settled(page).locator(SHOWN).first).to_be_visible()
+        for view in each_view(page):
             page.evaluate(UNFOLD)
             assert injected(page.main_frame) == [], view
         assert faults == [f"request: {path.as_uri()}"]

@@ -60,14 +60,20 @@ def settled(page: Page) -> Locator:
     return main
 
 
+def each_view(page: Page) -> Iterator[str]:
+    """Go to each view of a shared file, and yield its name once it shows something."""
+    for view in VIEWS:
+        page.evaluate("(view) => { window.location.hash = `view=${view}`; }", view)
+        item = page.locator(".rail-item").nth(VIEWS.index(view))
+        expect(item).to_have_attribute("aria-current", "page")
+        expect(settled(page).locator(SHOWN).first).to_be_visible()
+        yield view
+
+
 def see_every_view(browser: Browser, path: Path, width: int) -> None:
     with offline(browser, width) as (page, faults):
         opened(page, path)
-        for view in VIEWS:
-            page.evaluate("(view) => { window.location.hash = `view=${view}`; }", view)
-            item = page.locator(".rail-item").nth(VIEWS.index(view))
-            expect(item).to_have_attribute("aria-current", "page")
-            expect(settled(page).locator(SHOWN).first).to_be_visible()
+        for _ in each_view(page):
             expect(settled(page).get_by_text(MISSING)).to_have_count(0)
         assert faults == [f"request: {path.as_uri()}"]
 
