@@ -854,8 +854,8 @@ export interface AdviceChange {
 export interface Saving {
   worker: string; // Empty where it is of all traces together.
   span: string;
-  rules: string[]; // The rules whose findings are fixed.
-  predicted_low_ns: number;
+  rules: string[]; // The rules whose findings are fixed or became better.
+  predicted_low_ns: number; // Estimated before.
   predicted_high_ns: number;
   realised_mean_ns: number; // Mean step before minus after.
   realised_median_ns: number;

@@ -13,6 +13,7 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 CHANGED = 0.25
 """Change relative to the larger saving up to which a finding is unchanged."""
 ORDER: tuple[AdviceStatus, ...] = ("fixed", "new", "worse", "better", "still", "not-checked")
+FOLLOWED: frozenset[AdviceStatus] = frozenset({"fixed", "better"})
 Key = tuple[str, str]
 
 
@@ -146,18 +147,28 @@ def _pairs(
 
 
 def _saving(worker: str, span: str, before: SideSamples, after: SideSamples) -> Saving:
-    fixed = [change for change in advice_changes(before, after) if change.status == "fixed"]
+    followed = [each for each in advice_changes(before, after) if each.status in FOLLOWED]
+    predicted = [_predicted_ns(change) for change in followed]
     means = [float(side.durations().mean()) for side in (before, after)]
     medians = [float(np.median(side.loops())) for side in (before, after)]
     return Saving(
         worker=worker,
         span=span,
-        rules=tuple(change.rule for change in fixed),
-        predicted_low_ns=sum(change.low_before_ns for change in fixed),
-        predicted_high_ns=sum(change.high_before_ns for change in fixed),
+        rules=tuple(change.rule for change in followed),
+        predicted_low_ns=sum(low_ns for low_ns, _ in predicted),
+        predicted_high_ns=sum(high_ns for _, high_ns in predicted),
         realised_mean_ns=round(means[0] - means[1]),
         realised_median_ns=round(medians[0] - medians[1]),
     )
+
+
+def _predicted_ns(change: AdviceChange) -> tuple[int, int]:
+    """Return the part of an estimated saving that is no longer estimated, low and high."""
+    parts = (
+        change.low_before_ns - change.low_after_ns,
+        change.high_before_ns - change.high_after_ns,
+    )
+    return max(0, min(parts)), max(0, *parts)
 
 
 NOT_SET = "not recorded"

@@ -132,8 +132,9 @@ class Saving(msgspec.Struct, frozen=True):
     """Empty where it is of all traces together."""
     span: str
     rules: tuple[str, ...]
-    """The rules whose findings are fixed."""
+    """The rules whose findings are fixed or became better."""
     predicted_low_ns: int
+    """Estimated before; of a finding that became better, less what is still estimated."""
     predicted_high_ns: int
     realised_mean_ns: int
     """Mean step before minus after."""

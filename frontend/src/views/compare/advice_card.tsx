@@ -46,8 +46,8 @@ function Realised({ saving }: { readonly saving: Saving }): ReactNode {
   return (
     <div className="realised">
       <p>
-        The estimated saving of the fixed findings ({plural(saving.rules.length, 'finding')}) was{' '}
-        <strong>{durationRange(low, high)}</strong> per step; the mean step is{' '}
+        The followed advice ({plural(saving.rules.length, 'finding')} fixed or better) was estimated
+        to save <strong>{durationRange(low, high)}</strong> per step; the mean step is{' '}
         <strong>{duration(Math.abs(mean))}</strong> {mean < 0 ? 'longer' : 'shorter'}, and the
         median step of the host changed by {change(-saving.realised_median_ns, 'ns')}.
       </p>
