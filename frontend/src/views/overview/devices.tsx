@@ -60,7 +60,18 @@ interface DeviceProps {
   readonly label: string;
 }
 
+/** The doubts that several figures have, each with their names. */
+function sharedDoubts(device: DeviceReport): Map<string, readonly string[]> {
+  const doubts = new Map<string, readonly string[]>();
+  for (const [field, title] of FIGURES) {
+    const note = device[field] === null ? undefined : device.notes[field];
+    if (note) doubts.set(note, [...(doubts.get(note) ?? []), title]);
+  }
+  return new Map([...doubts].filter(([, names]) => names.length > 1));
+}
+
 function Device({ device, label }: DeviceProps): ReactNode {
+  const doubts = sharedDoubts(device);
   return (
     <Card
       className="device"
@@ -73,10 +84,19 @@ function Device({ device, label }: DeviceProps): ReactNode {
           label={title}
           help={help}
           value={device[field]}
-          note={device.notes[field]}
+          note={
+            device[field] !== null && doubts.has(device.notes[field] ?? '')
+              ? undefined
+              : device.notes[field]
+          }
         />
       ))}
       <Memory device={device} />
+      {[...doubts].map(([note, names]) => (
+        <p key={note} className="bullet-note bullet-doubts">
+          {names.join(', ')}: {note}
+        </p>
+      ))}
     </Card>
   );
 }

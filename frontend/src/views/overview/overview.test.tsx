@@ -186,6 +186,17 @@ describe('a device', () => {
     expect(row?.textContent).not.toContain('0 %');
   });
 
+  it('shows a doubt of several figures once, with their names', () => {
+    const cut = 'In doubt: the file ends in the middle.';
+    const card = shown({
+      sm_efficiency_share: null,
+      notes: { busy_share: cut, kernel_busy_share: cut, sm_efficiency_share: cut },
+    });
+    expect(within(card).getByText(`Busy, Kernels: ${cut}`)).toBeTruthy();
+    expect(within(card).getByText('Busy').parentElement?.textContent).not.toContain(cut);
+    expect(within(card).getByText('SM efficiency').parentElement?.textContent).toContain(cut);
+  });
+
   it('shows a measured zero as zero', () => {
     const row = within(shown({ tensor_core_share: 0 })).getByText('Tensor cores').parentElement;
     expect(row?.textContent).toContain('0 %');
