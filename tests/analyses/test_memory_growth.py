@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from memorybuild import memory
+from stepscope.advice import rule_outcomes
 from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import LEAK_SCHEMA, memory_growth, memory_leaks
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace
+from stepscope.rules import all_rules
 
 STEP_US = 100
 
@@ -73,6 +75,18 @@ def test_few_steps_are_little_evidence() -> None:
     alone = rows_of(memory_growth(_stepped([["+8@1"]])))[0]
     assert np.isnan(alone.growth_bytes)
     assert alone.confidence == "none"
+
+
+def test_only_steps_at_whose_end_the_memory_is_known_are_compared() -> None:
+    steps = [memory(100 * n + 50, "+8@1", **{"Total Allocated": 1000 + 8 * n}) for n in range(8)]
+    for unknown in (0, 7):
+        del steps[unknown][4]["Total Allocated"]
+    marks = [["user_annotation", f"ProfilerStep#{n}", 100 * n, 100] for n in range(8)]
+    trace = trace_of([*marks, *steps])
+    (row,) = rows_of(memory_growth(trace))
+    assert (row.step_count, row.growth_bytes, row.total_growth_bytes) == (6, 8, 40)
+    [found] = rule_outcomes(trace, [rule for rule in all_rules() if rule.id == "memory-growth"])
+    assert found.message.startswith("Memory of CUDA 0 grows by 8 B per step (0.8 %) over 6 steps.")
 
 
 def test_who_leaves_something_behind_in_every_step_may_leak() -> None:

@@ -46,10 +46,10 @@ def check(trace: Trace, options: Options) -> Results:
         reason = f"{are} too few to distinguish growth from chance"
         raise MissingDataError(reason, RECORD_MORE_STEPS)
     for row in growth.to_dict("records"):
-        per_step = _of_device(steps, row)
-        base_bytes = max(1.0, float(per_step["end_bytes"].iloc[0]))
-        is_sure = row["confidence"] in ("medium", "high")
-        if is_sure and row["growth_bytes"] >= options.least_share * base_bytes:
+        if row["confidence"] not in ("medium", "high"):
+            continue
+        base_bytes = max(1.0, float(_of_device(steps, row)["end_bytes"].dropna().iloc[0]))
+        if row["growth_bytes"] >= options.least_share * base_bytes:
             yield _finding(trace, row, row["growth_bytes"] / base_bytes, options)
 
 

@@ -30,11 +30,12 @@ from stepscope.model.trace import Trace, computed
 MANY_STEPS = 6
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
-    Column("step_count", "int64", "count", "Complete steps that were compared."),
+    Column("step_count", "int64", "count", "Complete steps that were compared: those at"
+           " whose end the allocated memory is known."),
     Column("growth_bytes", "float64", "bytes", "A step (Theil-Sen); NaN: fewer than two steps."),
     Column("least_growth_bytes", "float64", "bytes", "A step, with 95 % confidence (Sen 1968)."),
     Column("most_growth_bytes", "float64", "bytes", "A step, with 95 % confidence (Sen 1968)."),
-    Column("total_growth_bytes", "float64", "bytes", "From the first step's end to the last's."),
+    Column("total_growth_bytes", "float64", "bytes", "From the first such step's end to the last's."),
     Column("trend", "float64", "", "z of the Mann-Kendall test; beyond 1.96 no chance."),
     Column("confidence", "object", "text", "That it grows: `none`, `low`, `medium` (5 %), `high`"
            " (1 %, at least 6 steps)."),
@@ -65,15 +66,15 @@ def memory_growth(trace: Trace) -> pd.DataFrame:
 
 
 def _figures(level: Floats, room: float) -> dict[str, float | str]:
-    trend = slope(level)
-    confidence = _confidence(trend, len(level))
+    trend, known = slope(level), level[~np.isnan(level)]
+    confidence = _confidence(trend, len(known))
     grows = confidence != "none"
     return {
-        "step_count": len(level),
+        "step_count": len(known),
         "growth_bytes": trend.median,
         "least_growth_bytes": trend.low,
         "most_growth_bytes": trend.high,
-        "total_growth_bytes": level[-1] - level[0],
+        "total_growth_bytes": known[-1] - known[0] if len(known) else np.nan,
         "trend": trend.z,
         "confidence": confidence,
         "full_after_step_count": max(room, 0.0) / trend.median if grows else np.nan,
