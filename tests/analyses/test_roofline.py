@@ -8,7 +8,13 @@ import pytest
 
 from loading import SAMPLE_LOGS, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core.links import links
-from stepscope.analyses.devices.roofline import COLLECTIVE, NO_LAUNCH, NO_OPERATOR, roofline
+from stepscope.analyses.devices.roofline import (
+    COLLECTIVE,
+    NO_LAUNCH,
+    NO_OPERATOR,
+    PREPARES,
+    roofline,
+)
 from stepscope.analyses.devices.roofline_coverage import roofline_coverage
 from stepscope.analyses.operators.operator_categories import UNOWNED
 from stepscope.analyses.operators.operator_traffic import NO_MODEL, operator_traffic
@@ -182,6 +188,23 @@ def test_autocast_counts_the_product_of_what_it_rounded_and_not_the_rounding() -
     assert (row.data_type, row.call_count, row.kernel_ns) == ("bfloat16", 1, 4000)
     assert row.flop_count == 2 * N**3
     assert (rounding.name, rounding.kernel_ns) == ("aten::copy_", 2000)
+
+
+def test_a_product_around_another_says_that_its_own_kernels_prepare() -> None:
+    inputs = {"Input Dims": [[N, N], [N, N]], "Input type": [BF16, BF16]}
+    rows = [
+        ["cpu_op", "aten::matmul", 0, 50, inputs],
+        ["cuda_runtime", "cudaLaunchKernel", 2, 1, {"correlation": 0}],
+        ["kernel", "void at::native::unrolled_elementwise_kernel<>()", 100, 2, {"correlation": 0}],
+        ["cpu_op", "aten::mm", 20, 20, inputs],
+        ["cuda_runtime", "cudaLaunchKernel", 22, 1, {"correlation": 1}],
+        ["kernel", TENSOR_CORE, 110, 4, {"correlation": 1}],
+    ]
+    product, own = rows_of(roofline(_trace(*rows)))
+    assert (product.name, product.kernel_ns, product.note) == ("aten::mm", 4000, None)
+    assert (own.name, own.kernel_ns, own.note) == ("aten::matmul", 2000, PREPARES)
+    (category,) = rows_of(roofline_coverage(_trace(*rows)))
+    assert (category.covered_ns, category.kernel_ns, category.reason) == (4000, 6000, PREPARES)
 
 
 @pytest.mark.parametrize(

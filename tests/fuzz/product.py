@@ -426,7 +426,8 @@ def _advised_alone(checks: Checks, trace: Trace) -> None:
 
 
 def signature(failure: str) -> str:
-    """Return a failure without its numbers: the surface, and where it failed."""
+    """Return a failure without its numbers and paths: the surface, and where it failed."""
+    failure = re.sub(rf"{re.escape(tempfile.gettempdir())}\S+", "", failure)
     surface = failure.partition(":")[0]
     error, _, where = failure.rpartition(" at ")
     kind = "too slow" if OVER in failure else re.sub(r"[^A-Za-z]+", " ", error)[:80]

@@ -66,6 +66,7 @@ ABOVE_MEMORY_OF_PARTS = (
 )
 NO_LAUNCH = "Its launch is not recorded: most often it came before the recording began."
 NO_OPERATOR = "No operator is recorded around the launch, as in a replayed graph."
+PREPARES = "It prepares the product inside it, which has the operations and bytes."
 COLLECTIVE = "A collective: its data come from other devices (see `collectives`)."
 NO_PEAK = "The data sheet has no peak for {type}."
 NO_TYPE = "Types were not recorded, or not of this operator."
@@ -244,6 +245,7 @@ def _calls(trace: Trace) -> _Calls:
     is_product = modelled & np.append(operator_traffic(trace).is_product, False)[rows]
     note = np.full(count, NO_OPERATOR, dtype=object)
     note[rows != NONE] = notes(trace, rows[rows != NONE])
+    note[~modelled & pd.isna(note)] = PREPARES
     note[(rows == NONE) & ~key["has_launch"].to_numpy()[first]] = NO_LAUNCH
     note[is_collective[first]] = COLLECTIVE
     timed = kernel_ns > 0
