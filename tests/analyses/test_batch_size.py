@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.core.batch_size import BatchSize, batch_size
+from stepscope.analyses.core.batch_size import BatchSize, batch_size, token_count
 
 WEIGHT = [8, 3, 3, 3]
 
@@ -93,3 +93,12 @@ def test_nothing_tells_where_shapes_or_layers_are_missing() -> None:
     assert size_of(["cpu_op", "aten::conv2d", 10, 10]) is None
     assert size_of(["cuda_runtime", "cudaGraphLaunch", 10, 10]) is None
     assert batch_size(trace_of([["overhead", "Buffer Flush", 5, 1]])) is None
+
+
+@pytest.mark.parametrize("dims", [0, [], [[4]], [[4], 5], [[4], [4, "a"]], {"a": 1}, "x"])
+def test_shapes_that_are_none_count_no_tokens_and_no_samples(dims: object) -> None:
+    ids = [[512, 64], [16, 32]]
+    damaged = [step(0), op("aten::embedding", 10, dims)]
+    assert token_count(trace_of(damaged)) is None
+    assert batch_size(trace_of(damaged)) is None
+    assert token_count(trace_of([*damaged, step(1), op("aten::embedding", 110, ids)])) == 16 * 32

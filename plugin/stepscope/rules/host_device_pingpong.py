@@ -117,7 +117,7 @@ def _element_count(trace: Trace, row: int) -> int | None:
     dims = trace.host_calls["input_dims"].iloc[row] if row >= 0 else None
     try:
         shape = json.loads(dims)[0] if isinstance(dims, str) else None
-    except (ValueError, IndexError, KeyError):
+    except (ValueError, IndexError, KeyError, TypeError, RecursionError):
         return None
     if not isinstance(shape, list) or not all(isinstance(size, int) for size in shape):
         return None

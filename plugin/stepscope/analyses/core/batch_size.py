@@ -92,7 +92,7 @@ def token_count(trace: Trace) -> int | None:
     None without the shapes of an embedding of ids of two dimensions or more.
     """
     firsts = trace.host_calls.iloc[_first_in_steps(trace, _rows_with_shapes(trace, EMBEDDING))]
-    shapes = [json.loads(dims)[1] for dims in firsts["input_dims"].tolist()]
+    shapes = [_shape(dims, 1) for dims in firsts["input_dims"].tolist()]
     counts = [prod(shape) for shape in shapes if len(shape) > 1]
     return Counter(counts).most_common(1)[0][0] if counts else None
 
@@ -137,19 +137,22 @@ def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any,
     return rows[index[inside]]
 
 
+def _shape(dims: str, argument: int) -> list[int]:
+    """Return the shape of an input; empty where it is no tensor or damaged."""
+    try:
+        shape = json.loads(dims)[argument]
+    except (ValueError, IndexError, TypeError, KeyError, RecursionError):
+        return []
+    is_shape = isinstance(shape, list) and all(type(size) is int for size in shape)
+    return shape if is_shape else []
+
+
 @lru_cache
 def _batch(name: str, dims: str) -> tuple[int, str, str, bool] | None:
     """Return batch size, operator, shapes, and whether it counts samples; None: no such shape."""
     argument, least_dimensions = FIRST_DIMENSION[name]
-    try:
-        shape = json.loads(dims)[argument]
-    except (ValueError, IndexError, TypeError, KeyError):
-        return None
-    if (
-        not isinstance(shape, list)
-        or len(shape) < least_dimensions
-        or not isinstance(shape[0], int)
-    ):
+    shape = _shape(dims, argument)
+    if len(shape) < least_dimensions:
         return None
     is_samples = not (name == "aten::linear" and len(shape) == ROWS_ONLY)
     return shape[0], name, dims, is_samples
