@@ -35,7 +35,7 @@ SCHEMA: Schema = (
     Column("growth_bytes", "float64", "bytes", "A step (Theil-Sen); NaN: fewer than two steps."),
     Column("least_growth_bytes", "float64", "bytes", "A step, with 95 % confidence (Sen 1968)."),
     Column("most_growth_bytes", "float64", "bytes", "A step, with 95 % confidence (Sen 1968)."),
-    Column("total_growth_bytes", "float64", "bytes", "From the first such step's end to the last's."),
+    Column("total_growth_bytes", "float64", "bytes", "From the first of these ends to the last."),
     Column("trend", "float64", "", "z of the Mann-Kendall test; beyond 1.96 no chance."),
     Column("confidence", "object", "text", "That it grows: `none`, `low`, `medium` (5 %), `high`"
            " (1 %, at least 6 steps)."),
