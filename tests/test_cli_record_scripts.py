@@ -850,7 +850,7 @@ print("after", flush=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [(), ("--stop",)])
+@pytest.mark.parametrize("stop", [(), pytest.param(("--stop",), marks=pytest.mark.every)])
 def test_the_last_cycle_ends_if_steps_do_not(tmp_path: Path, stop: tuple[str, ...]) -> None:
     (tmp_path / "train.py").write_text(OVERDUE)
     done = run(tmp_path, *stop, "--", sys.executable, "train.py")

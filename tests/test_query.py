@@ -34,8 +34,6 @@ from stepscope.render import query_rows
 from stepscope.render.table_export import schema_of
 from stepscope.tables import all_tables, find
 
-pytestmark = pytest.mark.frames
-
 SAMPLE_LOGS = Path(__file__).resolve().parents[1] / "sample_logs"
 SAMPLE = SAMPLE_LOGS / "synthetic_dataloader"
 LIMITS = QueryLimits(row_count=100, seconds=30, size_bytes=2**20, memory_bytes=256 * 2**20)
@@ -97,6 +95,7 @@ def test_a_table_of_a_run_is_built_per_run(log: Path) -> None:
     assert rows(log, sql)[0] == {"run": "first", "n": 2}
 
 
+@pytest.mark.frames
 def test_a_query_equals_the_same_computation_with_pandas() -> None:
     frame = stepscope.table(stepscope.load(str(SAMPLE / "fault")), "kernel-events")
     expected = (
@@ -117,6 +116,7 @@ def test_a_query_equals_the_same_computation_with_pandas() -> None:
     assert result["mean"].tolist() == pytest.approx(expected["mean"].tolist())
 
 
+@pytest.mark.frames
 def test_a_query_of_everything_is_the_exported_table(tmp_path: Path) -> None:
     path = tmp_path / "operators.csv"
     command = ["export", str(SAMPLE), "--table", "operators", "-o", str(path)]

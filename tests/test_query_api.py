@@ -21,8 +21,6 @@ from stepscope.readers.tasks import summarise
 from stepscope.render.table_export import schema_of
 from stepscope.tables import all_tables
 
-pytestmark = pytest.mark.frames
-
 OUR_PAGE = {"X-Stepscope": "page"}
 
 

@@ -140,7 +140,7 @@ def test_every_view_of_real_traces_renders_stand_alone(
 @pytest.mark.parametrize(
     ("mode", "prefix"),
     [
-        ("auto", ""),
+        pytest.param("auto", "", marks=pytest.mark.every),
         ("true", ""),
         ("false", "/team/boards"),
     ],

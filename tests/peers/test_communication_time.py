@@ -19,7 +19,7 @@ from stepscope.analyses.devices.kernel_breakdown import temporal_breakdown, type
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model.trace import Trace
 
-pytestmark = [pytest.mark.peer, pytest.mark.slow]
+pytestmark = [pytest.mark.peer, pytest.mark.every]
 US = 1000
 NCCL_KERNELS_US = {
     "hta/trace_diff/control/control.json.gz": 163_535,

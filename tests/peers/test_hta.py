@@ -131,10 +131,9 @@ def _on_device(event: Event, device: int) -> Event:
 
 
 @cache
-def _theirs() -> dict[str, hta_peer.Figures]:
-    paths = {name: SHARED_TRACES / name for name in shared_trace_names()}
-    found = hta_peer.figures(tuple(paths.values()))
-    return {name: found[path] for name, path in paths.items()}
+def _theirs(name: str) -> hta_peer.Figures:
+    (found,) = hta_peer.figures((SHARED_TRACES / name,)).values()
+    return found
 
 
 def _theirs_as_it_comes(name: str) -> hta_peer.Figures:
@@ -148,7 +147,13 @@ def _document(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(scope="module", params=NAMES or [""])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=() if name == CONTROL else pytest.mark.every)
+        for name in NAMES or [""]
+    ],
+)
 def compared(request: pytest.FixtureRequest) -> Compared:
     return _compared(request.param)
 
@@ -157,7 +162,7 @@ def _compared(name: str) -> Compared:
     if not name:
         pytest.skip("the collection of real traces is not beside this clone (../shared/traces)")
     document = _document(name)
-    return Compared(name, document, trace_of(document=document), _theirs()[name])
+    return Compared(name, document, trace_of(document=document), _theirs(name))
 
 
 def _close(expected: object, *, least: float = 0.005) -> Any:
@@ -340,6 +345,7 @@ def test_kernels_belong_to_the_same_annotations(compared: Compared) -> None:
     assert sorted(ours) == sorted((row["s_name"], row["s_user_annotation"]) for row in theirs)
 
 
+@pytest.mark.every
 def test_operators_run_the_same_kernels_one_after_the_other() -> None:
     """Of one trace: of the others this takes HTA a minute or two each."""
     hta_peer.require()
@@ -406,6 +412,7 @@ def _has_ties(trace: Trace, stream: int) -> bool:
     return bool(series[series["stream"] == stream]["time_ns"].duplicated().any())
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", NO_DEVICE)
 def test_without_device_work_hta_raises_and_we_have_no_rows(name: str) -> None:
     found = _compared(name)
@@ -417,6 +424,7 @@ def test_without_device_work_hta_raises_and_we_have_no_rows(name: str) -> None:
     assert idle_kinds(found.ours).empty
 
 
+@pytest.mark.every
 def test_as_it_comes_it_leaves_out_the_last_step_and_rounds_work_away() -> None:
     found, plain = _compared(CONTROL), _theirs_as_it_comes(CONTROL)
     assert len(plain["events"]) < 0.84 * len(found.theirs["events"])
@@ -425,10 +433,11 @@ def test_as_it_comes_it_leaves_out_the_last_step_and_rounds_work_away() -> None:
     plain = _theirs_as_it_comes(QWEN)
     assert min(row["dur"] for row in plain["events"]) < 0
     assert plain["temporal"] == {"error": "AssertionError: "}
-    plain, exact = _theirs_as_it_comes(B200)["temporal"], _theirs()[B200]["temporal"]
+    plain, exact = _theirs_as_it_comes(B200)["temporal"], _theirs(B200)["temporal"]
     assert plain["compute_time(us)"] < 0.95 * exact["compute_time(us)"]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", [SYNCS, TRITON])
 def test_to_hta_a_wait_and_a_call_of_a_triton_kernel_are_device_work(name: str) -> None:
     found = _compared(name)
@@ -443,6 +452,7 @@ def test_to_hta_a_wait_and_a_call_of_a_triton_kernel_are_device_work(name: str) 
     }
 
 
+@pytest.mark.every
 def test_to_hta_an_all_reduce_of_vllms_own_is_computing() -> None:
     found = _compared(B200)
     ours = _device(temporal_breakdown(found.ours))
@@ -451,6 +461,7 @@ def test_to_hta_an_all_reduce_of_vllms_own_is_computing() -> None:
     assert communication[0]["sum"] < 30
 
 
+@pytest.mark.every
 def test_to_hta_kernels_that_overlap_make_a_stream_less_idle() -> None:
     found = _compared(B200)  # programmatic dependent launch
     assert _has_overlap(found.ours, 7)
@@ -459,6 +470,7 @@ def test_to_hta_kernels_that_overlap_make_a_stream_less_idle() -> None:
     assert theirs["idle_time"] < 0.9 * ours
 
 
+@pytest.mark.every
 def test_to_hta_what_hip_graphs_and_the_driver_launch_is_not_launched() -> None:
     for name in NAMES:
         found = _compared(name)

@@ -23,7 +23,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.replay.edges import Edge
 from stepscope.replay.simulation import simulate
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.every]
 ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"
 SEARCHED = (ENVIRONMENT / "peers", ENVIRONMENT / "pandas-2.2.3")
 """HTA, and the pandas under which it is fast: it runs in a process of its own."""

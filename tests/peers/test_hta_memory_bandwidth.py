@@ -7,7 +7,7 @@ from loading import SHARED_TRACES, trace_at
 from peers import hta_peer
 from stepscope.analyses.devices.transfer_table import copies, memory_sets
 
-pytestmark = [pytest.mark.peer, pytest.mark.slow]
+pytestmark = [pytest.mark.peer, pytest.mark.every]
 
 NAMES = (
     "hta/nccl_parser_config/nccl_data.json.gz",

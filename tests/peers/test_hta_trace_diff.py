@@ -47,7 +47,7 @@ answer["diff"] = TraceDiff.ops_diff(
 )
 print(json.dumps(answer))
 """
-pytestmark = [pytest.mark.peer, pytest.mark.slow]
+pytestmark = [pytest.mark.peer, pytest.mark.every]
 
 
 @pytest.fixture(scope="module")
