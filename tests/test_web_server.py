@@ -1,6 +1,7 @@
 """Clients that stall do not keep others out of `stepscope serve`."""
 
 import http.client
+import math
 import select
 import socket
 import threading
@@ -112,6 +113,24 @@ def test_a_request_has_to_arrive_within_the_time_limit(
         time.sleep(0.1)
     until(lambda: all(map(is_closed, [*clients, *silent])))
     close([*clients, *silent])
+
+
+def test_a_request_that_arrives_as_the_time_ends_is_answered() -> None:
+    server = web_server.web_server(app, socket.create_server(("127.0.0.1", 0)))
+    with closing(socket.create_connection(server.getsockname())) as client:
+        until(lambda: turn(server) or web_server.connections_of(server))
+        [connection] = web_server.connections_of(server)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.waits_since = -math.inf
+        until(lambda: turn(server) or select.select([client], [], [], 0)[0])
+        assert client.recv(12) == b"HTTP/1.1 200"
+    connection.handle_close()
+    server.task_dispatcher.shutdown()
+    server.close()
+
+
+def turn(server: "BaseWSGIServer") -> None:
+    server.asyncore.loop(timeout=0.01, map=server._map, count=1)  # noqa: SLF001
 
 
 def with_a_letter_more(client: socket.socket) -> None:
