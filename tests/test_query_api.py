@@ -9,8 +9,8 @@ import pytest
 
 from logs import ROWS, write_run, write_trace
 from stepscope.api import table_queries
-from stepscope.api.endpoints import queries
 from stepscope.api.app import create_app
+from stepscope.api.endpoints import queries
 from stepscope.api.table_queries import MOST_ROWS
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
