@@ -362,10 +362,23 @@ def test_the_users_own_folder_is_not_used_if_others_can_write_to_it(
     monkeypatch.setattr(cache_folder, "user_cache_folder", lambda: str(own))
     columns_of(trace, own)
     assert own.stat().st_mode & 0o777 == 0o700
-    own.chmod(0o777)
-    columns_of(trace, own)
+    for mode in (0o777, 0o770):
+        own.chmod(mode)
+        columns_of(trace, own)
     own.chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: own.stat().st_uid + 1)
     columns_of(trace, own)
-    assert trace.count == 3
-    assert "other users can write to it" in " ".join(warnings_in(caplog))
+    assert trace.count == 4
+    assert f"other users can write to {own}: delete it" in " ".join(warnings_in(caplog))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such owners")
+def test_the_users_own_folder_may_lie_in_one_that_all_can_write_to(
+    trace: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o1777)
+    own = tmp_path / "own"
+    monkeypatch.setattr(cache_folder, "user_cache_folder", lambda: str(own))
+    columns_of(trace, own)
+    columns_of(trace, own)
+    assert trace.count == 1

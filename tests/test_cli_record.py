@@ -126,6 +126,12 @@ def test_where_something_was_recorded_the_next_command_is_said() -> None:
     )
 
 
+def test_before_the_advice_no_command_for_it_is_said() -> None:
+    recorded = accounts(Account(process=1, written=[FILE]))
+    lines = summary(recorded, ORDER, is_advised=True)
+    assert lines == ("1 trace of 1 process in /logs/run",)
+
+
 def test_the_help_names_what_the_command_line_takes() -> None:
     result = record("--help")
     assert result.exit_code == 0

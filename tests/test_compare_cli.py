@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from loading import ROOT
 from logs import ROWS, STEP_US, write_run, write_trace
 from stepscope.cli import cli
-from stepscope.comparison.messages import Change, ComparisonReport
+from stepscope.comparison.messages import Change, ComparisonReport, Row
 from stepscope.model.trace import Trace
 from stepscope.render import comparison_markdown, comparison_phrases, comparison_text
 
@@ -286,3 +286,24 @@ def test_what_is_sampled_is_small_beside_the_trace() -> None:
     [file, *_] = discover.at(str(SAMPLES / "compiled" / "eager"))
     trace: Trace = trace_of(file, ingest.read(file.path))
     assert len(pickle.dumps(sample(trace))) < 0.2 * trace.columns.inflated_bytes
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_part_that_a_form_fails_to_show_costs_no_other(
+    log: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name_of = comparison_phrases.row_name
+
+    def failing(row: Row) -> str:
+        if row.name == "aten::mm":
+            raise LookupError
+        return name_of(row)
+
+    whole = run(log / "before", log / "after", "--format", form).stdout.splitlines()
+    monkeypatch.setattr(comparison_phrases, "row_name", failing)
+    result = run(log / "before", log / "after", "--format", form)
+    assert result.exit_code == 0, result.output
+    assert "Operators: 1 left out, stepscope failed (LookupError" in " ".join(result.stdout.split())
+    gone = set(whole) - set(result.stdout.splitlines())
+    assert any("aten::mm" in line for line in gone)
+    assert len(gone) < 5, gone

@@ -10,6 +10,7 @@ import pytest
 from logs import ROWS, write_run, write_trace
 from stepscope.api import table_queries
 from stepscope.api.app import create_app
+from stepscope.api.endpoints import queries
 from stepscope.api.table_queries import MOST_ROWS
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
@@ -160,12 +161,10 @@ def test_a_slow_query_is_ended(page: _Page, monkeypatch: pytest.MonkeyPatch) -> 
     assert refusal["message"] == "the query took longer than 1 s"
 
 
-def test_only_some_queries_run_at_once(page: _Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_queries, "WAIT_SECONDS", 0.1)
-    running = table_queries._RUNNING  # noqa: SLF001 (as if two queries were running)
-    with running, running:
-        assert page.query("select 1")["code"] == "busy"
-    assert page.query("select 1 as one")["values"] == {"one": [1]}
+def test_a_query_is_a_long_response() -> None:
+    """Of which one is computed at a time."""
+    lanes = {endpoint.path: endpoint.lane for endpoint in queries.ENDPOINTS}
+    assert lanes["runs/<run>/query"] == "long"
 
 
 def test_data_that_was_not_recorded_comes_with_the_line_that_records_it(page: _Page) -> None:

@@ -102,6 +102,18 @@ def test_text_keeps_to_its_width_and_cuts_nothing_off(width: int, report: Report
     assert "…" not in rendered
 
 
+def test_no_word_that_fits_is_broken_in_a_narrow_terminal() -> None:
+    part = BudgetLine("cpu", "Communication", 47_300_000, 0.785, 14_200_000, 47_300_000, ())
+    worker = msgspec.structs.replace(WORKER, budget=(part,))
+    columns = (EvidenceColumn("Operator", "text"), *(EvidenceColumn("Time", "ns"),) * 2)
+    table = EvidenceTable("All", columns, (EvidenceRow(("aten::_foreach_addcdiv_", 1, 581_000)),))
+    finding = msgspec.structs.replace(FOUND, tables=(table,))
+    said = text.render(report_of(finding, worker=worker), width=40)
+    assert max(len(line) for line in said.splitlines() if CODE not in line) <= 40
+    for word in ("Communication", "aten::_foreach_addcdiv_"):
+        assert word in said
+
+
 def test_a_table_too_wide_for_the_terminal_is_told_row_by_row() -> None:
     columns = tuple(EvidenceColumn(f"Heading{place}", "ns") for place in range(6))
     table = EvidenceTable("All", columns, (EvidenceRow((*(1_000_000,) * 5, None)),))

@@ -185,7 +185,6 @@ def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.Mo
     assert plugin_settings(there).scheduler == "tcp://host:8786"
 
 
-@pytest.mark.filterwarnings("ignore:html5lib:DeprecationWarning")
 def test_reading_is_cancelled_through_tensorboard_itself(tmp_path: Path) -> None:
     from tensorboard.backend.application import TensorBoardWSGI
 

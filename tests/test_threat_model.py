@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ from stepscope.base.urls import redacted
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.cli import cli
-from stepscope.cli.output import log_formatter
+from stepscope.cli.output import CONTINUOUS_INTEGRATION, is_read_by_people, log_formatter
 from stepscope.model.frames.source import as_number
 from stepscope.render.json import escaped
 from stepscope.rules.explicit_device_sync import MEASURES
@@ -122,6 +123,23 @@ def printed(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
     assert not COMMAND.search(result.output), COMMAND.findall(result.output)
     assert not CONTROL.search(result.output)
     return result.stdout
+
+
+SET = (("CI", "true"), ("CI", "1"), ("GITHUB_ACTIONS", "true"), ("TF_BUILD", "True"))
+NOT_SET = (("CI", ""), ("CI", "0"), ("CI", "false"), ("OTHER", "true"))
+
+
+@pytest.mark.parametrize(("name", "value"), [*SET, *NOT_SET])
+def test_a_pipe_is_a_log_in_continuous_integration(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    for each in CONTINUOUS_INTEGRATION:
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, value)
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w") as pipe, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", pipe)
+        assert is_read_by_people() == ((name, value) in SET)
 
 
 @pytest.mark.parametrize("command", OUTPUTS)

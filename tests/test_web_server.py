@@ -1,13 +1,14 @@
 """Clients that stall do not keep others out of `stepscope serve`."""
 
 import http.client
+import math
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -112,6 +113,26 @@ def test_a_request_has_to_arrive_within_the_time_limit(
         time.sleep(0.1)
     until(lambda: all(map(is_closed, [*clients, *silent])))
     close([*clients, *silent])
+
+
+def test_a_request_that_arrives_as_the_time_ends_is_answered() -> None:
+    server = web_server.web_server(app, socket.create_server(("127.0.0.1", 0)))
+    with closing(socket.create_connection(server.getsockname())) as client:
+        until(lambda: web_server.connections_of(server) or turn(server))
+        [connection] = web_server.connections_of(server)
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.waits_since = -math.inf
+        until(lambda: select.select([client], [], [], 0)[0] or turn(server))
+        assert client.recv(12) == b"HTTP/1.1 200"
+    connection.handle_close()
+    server.task_dispatcher.shutdown()
+    server.close()
+
+
+def turn(server: "BaseWSGIServer") -> bool:
+    """Handle what has arrived, and return False."""
+    cast("Any", server).asyncore.loop(timeout=0.01, map=vars(server)["_map"], count=1)
+    return False
 
 
 def with_a_letter_more(client: socket.socket) -> None:

@@ -87,8 +87,23 @@ describe('runs', () => {
     await waitFor(() => expect(document.title).toBe('Advice, resnet50, span 1 – stepscope'));
     act(() => store.write({ ...store.current(), view: 'runs' }, 'push'));
     await waitFor(() => expect(document.title).toBe('Runs – stepscope'));
-    act(() => store.write({ ...store.current(), view: 'no-such-view' }, 'push'));
-    await waitFor(() => expect(document.title).toBe('stepscope'));
+  });
+
+  it('are shown in the default view where a link names an unknown one', async () => {
+    serve(readyRun);
+    answers['runs/done/advice'] = runReport([]);
+    const { store } = renderInPage(<App />, { view: 'nonsense', search: 'x', worker: 'worker0' });
+    await waitFor(() => expect(document.title).toBe('Advice, resnet50, span 1 – stepscope'));
+    expect(store.current()).toMatchObject({ view: 'advice', search: '', worker: 'worker0' });
+  });
+
+  it.each([
+    [null, 'runs'],
+    ['done', 'advice'],
+  ])('of which several are listed, likewise: with run %s in %s', async (run, view) => {
+    serve(readyRun, readingRun);
+    const { store } = renderInPage(<App />, { view: 'nonsense', run });
+    await waitFor(() => expect(store.current().view).toBe(view));
   });
 
   it('say how far reading has come', async () => {

@@ -11,8 +11,8 @@ import { NewRuns } from './shell/new_runs';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
 import { landingView } from './state/landing';
-import { LANDING, type PageLocation } from './state/location';
-import { useNavigation } from './state/navigation';
+import { HOME, LANDING, type PageLocation } from './state/location';
+import { useNavigation, VIEW_STATE } from './state/navigation';
 import {
   type LastShown,
   lastShown,
@@ -56,12 +56,12 @@ const stateOf = ({ group, search, sort, open, options }: PageLocation): string =
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location, go } = useNavigation();
   const [last, setLast] = useState<LastShown>(NOTHING_SHOWN);
-  const landing = landingView(runs);
-  const view = location.view === LANDING ? (landing ?? 'runs') : location.view;
+  const isKnown = views.some(({ id }) => id === location.view);
+  const landing = location.view === LANDING || !location.run ? landingView(runs) : HOME.view;
+  const view = isKnown ? location.view : (landing ?? 'runs');
   useEffect(() => {
-    if (location.view === LANDING && landing !== null)
-      go({ ...location, view: landing }, 'replace');
-  }, [location, landing, go]);
+    if (!isKnown && landing !== null) go({ ...location, ...VIEW_STATE, view: landing }, 'replace');
+  }, [isKnown, location, landing, go]);
   const selected = select(runs, location, last);
   const selection = selected.kind === 'selected' ? selected.selection : null;
   const next = lastShown(location, selected, last);

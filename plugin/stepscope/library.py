@@ -32,8 +32,7 @@ from stepscope.readers.pool import InProcessReader, ReaderPool
 from stepscope.readers.requests import ReadRequest
 from stepscope.render import (
     advice_report,
-    comparison_markdown,
-    comparison_text,
+    comparison_report,
     simulated_trace,
 )
 from stepscope.render import prediction as rendered_prediction
@@ -265,10 +264,10 @@ class Comparison:
     report: ComparisonReport
 
     def __str__(self) -> str:
-        return comparison_text.render(self.report)
+        return comparison_report.render("text", self.report)
 
     def _repr_markdown_(self) -> str:
-        return comparison_markdown.render(self.report)
+        return comparison_report.render("markdown", self.report)
 
 
 def compare(

@@ -47,61 +47,61 @@ LOADER = r"dataloader|input.bound|loader"
 CASES = (
     Case(
         path="kineto/resnet50_num_workers_0/worker0.1623143089861.pt.trace.json.gz",
-        truth="the DataLoader, 34 % exposed",
+        truth="data loading, exposed for 34 % of the step",
         rules=("dataloader-no-workers",),
         names=LOADER,
     ),
     Case(
         path="kineto/resnet50_num_workers_0/worker0.1623143566756.pt.trace.json.gz",
-        truth="the DataLoader, 23 % exposed",
+        truth="data loading, exposed for 23 % of the step",
         rules=("dataloader-no-workers",),
         names=LOADER,
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz",
-        truth="the host: dispatch; with all kernels at zero time the step is 1 % shorter",
+        truth="launch overhead; with all kernels at zero time the step is 1 % shorter",
         rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
     Case(
         path="kineto/resnet50_num_workers_4/worker0.1623213129365.pt.trace.json.gz",
-        truth="the host: stalls, and dispatch; with all kernels at zero time the step stays 143 ms",
+        truth="idle gaps and launch overhead; with all kernels at zero time the step stays 143 ms",
         rules=("gpu-idle-gap", "launch-bound"),
         names=r"launch|dispatch|small ?batch|mixed.precision|\bamp\b",
     ),
     Case(
         path="tracelens/h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz",
-        truth="healthy, 92 % busy; pointwise kernels could be fused",
+        truth="healthy: the GPU is busy 92 %; pointwise kernels could be fused",
         rules=(),
         names=r"no bottleneck|no issues found",
     ),
     Case(
         path="tracelens/b200/eager_trace.json.gz",
-        truth="dispatch: 14 % busy",
+        truth="launch overhead: the GPU is busy 14 %",
         rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch",
     ),
     Case(
         path="tracelens/h100/Falconsai_nsfw_image_detection__1016002.json.gz",
-        truth="dispatch: 16 % busy, a batch of 4",
+        truth="launch overhead: the GPU is busy 16 %, batch size 4",
         rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch",
     ),
     Case(
         path="tracelens/mi300/Falconsai_nsfw_image_detection__1016002.json.gz",
-        truth="dispatch, a batch of 4",
+        truth="launch overhead, batch size 4",
         rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch",
     ),
     Case(
         path="hta/trace_diff/control/control.json.gz",
-        truth="exposed communication, 19 %",
+        truth="exposed communication, 19 % of the step",
         rules=("exposed-communication",),
         names=r"EXPOSED_COMM|exposed communication|exposed.*comm",
     ),
     Case(
         path="hta/nccl_parser_config/nccl_data.json.gz",
-        truth="dispatch: 24 % busy",
+        truth="launch overhead: the GPU is busy 24 %",
         rules=("launch-bound",),
         names=r"launch|dispatch|small ?batch",
     ),
@@ -237,7 +237,7 @@ def page() -> str:
         lines.append(f"| {case.path} | {case.truth} | {' | '.join(grades.values())} |")
         verdicts.append(f"- {case.path}: {verdict}")
     counts = " | ".join(f"**{totals[name]} of {len(CASES)}**" for name in totals)
-    lines += [f"| right | | {counts} |", "", "Summaries by stepscope:", "", *verdicts, ""]
+    lines += [f"| right | | {counts} |", "", "Verdicts of stepscope:", "", *verdicts, ""]
     return "\n".join(lines)
 
 

@@ -146,15 +146,7 @@ interface ViewProps {
 
 function ViewPage({ selection, id }: ViewProps): ReactNode {
   const view = views.find((candidate) => candidate.id === id);
-  if (!view) {
-    return (
-      <Empty icon="info" title={`There is no view “${id}”`}>
-        <Goto to={{ view: 'advice' }} className="button">
-          Show the advice
-        </Goto>
-      </Empty>
-    );
-  }
+  if (!view) throw new Error(`There is no view ${id}`);
   const { run, worker, span } = selection;
   const { Page } = view;
   const title = (

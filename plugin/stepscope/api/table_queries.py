@@ -3,11 +3,9 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import BoundedSemaphore
 from typing import Any
 
 from stepscope.analyses.core.trace_cut import slice_trace
-from stepscope.api import http_errors
 from stepscope.api.messages import Column
 from stepscope.api.public_tables import CODE_NAMES, unit_of
 from stepscope.base import formatting
@@ -37,9 +35,6 @@ MOST_BYTES = 32 * 2**20
 MOST_MEMORY_BYTES = 2**30
 MEMORY_SHARE = 0.25
 """Fraction of the server's memory limit for a query."""
-_RUNNING = BoundedSemaphore(2)
-WAIT_SECONDS = 5
-"""Longest wait for another query to end."""
 UNIT_ENDINGS: tuple[tuple[str, Unit], ...] = (
     ("_ns", "ns"),
     ("_bytes_per_second", "bytes/s"),
@@ -78,25 +73,18 @@ class TableQueryResult:
 
 
 def run_table_query(sql: str, traces: QueriedTraces, settings: Settings) -> TableQueryResult:
-    """Run a query; at most two run at once.
+    """Run a query.
 
     Raises:
         QueryError: the query cannot run.
         MissingDataError: no trace has the data of one of its tables.
-        RefusalError: other queries are running.
     """
     statement.require()
     names = statement.tables_of(sql)
-    if not _RUNNING.acquire(timeout=WAIT_SECONDS):
-        message = "Other queries are running."
-        raise http_errors.busy(message)
-    try:
-        with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
-            tables = _tables(names, traces, folder)
-            paths = {table.name: [rows.path for rows in table.rows] for table in tables}
-            result = run_query(sql, _limits(settings), paths)
-    finally:
-        _RUNNING.release()
+    with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
+        tables = _tables(names, traces, folder)
+        paths = {table.name: [rows.path for rows in table.rows] for table in tables}
+        result = run_query(sql, _limits(settings), paths)
     notes = (*_missing_traces(names, traces), *_missing_tables(tables))
     return TableQueryResult(result=result, names=names, notes=notes)
 

@@ -85,7 +85,10 @@ class Connection(HTTPChannel):
     def readable(self) -> bool:
         """Return whether to read from the connection; close it where the client stalls."""
         if self._is_stalled():
-            self.handle_close()
+            if self._has_new_request():
+                self.waits_since = time.monotonic()
+            else:
+                self.handle_close()
         return self.connected and super().readable()
 
     def writable(self) -> bool:
@@ -144,6 +147,15 @@ class Connection(HTTPChannel):
         if self.total_outbufs_len:
             return time.monotonic() - self._part_began_at > RECEIVING_SECONDS
         return self.is_waiting and time.monotonic() - self.waits_since > REQUEST_SECONDS
+
+    def _has_new_request(self) -> bool:
+        """Return whether a request has begun to arrive, of which nothing is read yet."""
+        if self._lingers_until or not self.is_waiting or self.request is not None:
+            return False
+        try:
+            return bool(cast("socket.socket", self.socket).recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
 
 
 def connections_of(server: "BaseWSGIServer") -> "list[Connection]":

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -264,13 +264,11 @@ def _is_regressed(report: "ComparisonReport", percent: float) -> bool:
 
 
 def _rendered(report: "ComparisonReport", printing: Printing, rows: int) -> str:
-    from stepscope.render import comparison_markdown, comparison_text, json
+    from stepscope.render import comparison_report, json
 
-    match printing.form:
-        case "json":
-            return json.render(report)
-        case "markdown":
-            return comparison_markdown.render(report, rows=rows)
-    return comparison_text.render(
-        report, width=width(), is_coloured=printing.is_coloured, rows=rows
-    )
+    if printing.form == "json":
+        return json.render(report)
+    shown: dict[str, Any] = {"rows": rows}
+    if printing.form == "text":
+        shown |= {"width": width(), "is_coloured": printing.is_coloured}
+    return comparison_report.render(printing.form, report, **shown)

@@ -98,7 +98,7 @@ def print_content(write_to: Callable[[BinaryIO], object], *, is_text: bool = Tru
     """Print the output of a function.
 
     A terminal and a log receive it without control characters and commands; a file and another
-    program as it is. Where `CI` is set, a pipe may lead into the log, and counts as one.
+    program as it is. In continuous integration, a pipe may lead into the log, and counts as one.
     """
     if not is_text or not is_read_by_people():
         write_to(sys.stdout.buffer)
@@ -124,15 +124,17 @@ def log_formatter(form: str = "%(message)s") -> "logging.Formatter":
     return PlainFormatter(form)
 
 
-CONTINUOUS_INTEGRATION = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
+CONTINUOUS_INTEGRATION = ("CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 """Environment variables of services whose log runs commands."""
+NOT_SET = ("", "0", "false")
 
 
 def is_read_by_people() -> bool:
     """Return whether standard output is a terminal or a log, and not a file or another program."""
     if sys.stdout.isatty():
         return True
-    if not any(os.environ.get(name) for name in CONTINUOUS_INTEGRATION):
+    values = (os.environ.get(name, "").lower() for name in CONTINUOUS_INTEGRATION)
+    if all(value in NOT_SET for value in values):
         return False
     try:
         return not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)

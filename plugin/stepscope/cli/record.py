@@ -166,7 +166,7 @@ def record(
             is_there = not isinstance(error, FileNotFoundError)
             raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
         accounts = accounts_in(folder)
-    for line in summary(accounts, request):
+    for line in summary(accounts, request, is_advised=is_advised):
         write_message(line)
     if is_advised and any(account.written for account in accounts):
         _advise(context, request)

@@ -7,8 +7,10 @@ from stepscope.base.urls import shell_argument
 from stepscope.recording.record_request import Account, RecordRequest
 
 
-def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, ...]:
-    """Return the lines to print when the command has ended."""
+def summary(
+    accounts: Sequence[Account], request: RecordRequest, *, is_advised: bool = False
+) -> tuple[str, ...]:
+    """Return the lines to print when the command has ended; `is_advised`: the advice follows."""
     log_dir = request.log_dir
     with_files = [account for account in accounts if account.written]
     if not with_files:
@@ -17,7 +19,8 @@ def summary(accounts: Sequence[Account], request: RecordRequest) -> tuple[str, .
     is_below = log_dir.startswith(os.getcwd() + os.sep)  # noqa: PTH109 (a text is compared)
     shown = shell_argument(os.path.relpath(log_dir) if is_below else log_dir)
     counts = f"{_counted(files, 'trace')} of {_counted(len(with_files), 'process', 'es')}"
-    return (f"{counts} in {shown}", f"to see what to change: stepscope advise {shown}")
+    hint = () if is_advised else (f"to see what to change: stepscope advise {shown}",)
+    return (f"{counts} in {shown}", *hint)
 
 
 def _counted(count: int, noun: str, ending: str = "s") -> str:

@@ -4,11 +4,11 @@ Only where a form fails are outcomes and the parts of a trace's report tried alo
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -17,10 +17,10 @@ from stepscope.analyses.health import failed_item
 from stepscope.base.errors import in_one_line
 from stepscope.base.findings import Outcome
 from stepscope.base.report import MergedOutcome, Report, RunReport, WorkerReport
+from stepscope.render.separate_failures import with_errors
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Form = Callable[[Report], str]
 PARTS: Mapping[str, tuple[str, Any]] = MappingProxyType(
     {
@@ -62,29 +62,16 @@ def _shown(run: RunReport, show: Form) -> RunReport:
         some = msgspec.structs.replace(empty, outcomes=outcomes, merged=tuple(merged))
         return _error(some, show)
 
-    outcomes = _with_errors(run.outcomes, outcomes_error)
+    outcomes = with_errors(run.outcomes, outcomes_error)
     return msgspec.structs.replace(
         empty,
         outcomes=tuple(
             _failed(outcome, reason) if reason else outcome for outcome, reason in outcomes
         ),
         merged=tuple(
-            finding for finding, reason in _with_errors(run.merged, merged_error) if not reason
+            finding for finding, reason in with_errors(run.merged, merged_error) if not reason
         ),
     )
-
-
-def _with_errors(
-    items: Sequence[T], error: Callable[[Sequence[T]], str]
-) -> Iterator[tuple[T, str]]:
-    """Yield items with the reason that each fails alone, by halves; few fail."""
-    reason = error(items) if items else ""
-    if not reason or len(items) == 1:
-        yield from ((item, reason) for item in items)
-        return
-    middle = len(items) // 2
-    yield from _with_errors(items[:middle], error)
-    yield from _with_errors(items[middle:], error)
 
 
 def _shown_worker(worker: WorkerReport, run: RunReport, show: Form) -> WorkerReport:

@@ -14,6 +14,8 @@ from stepscope.render.phrases import cut, value
 GAP = 2
 LEAST_TEXT = 16
 """Least width of a column of text."""
+MOST_WORD = 24
+"""Longer words, such as kernels' names, may be broken."""
 MOST_CELL = 90
 
 
@@ -42,11 +44,15 @@ def _cells(table: EvidenceTable, cells: tuple[int | float | str | None, ...]) ->
 
 
 def _needed(table: EvidenceTable, rows: list[list[str]], index: int) -> int:
-    """Return a column's least width: numbers and the heading's words are not broken."""
+    """Return a column's least width: numbers, the heading's and most other words stay whole."""
     column = table.columns[index]
+    cells = [row[index] for row in rows if index < len(row)]
     heading = max(map(len, plain(column.label).split()), default=0)
-    longest = max(len(row[index]) for row in rows if index < len(row))
-    return max(heading, min(longest, LEAST_TEXT) if is_text(column) else longest)
+    longest = max(map(len, cells))
+    if not is_text(column):
+        return max(heading, longest)
+    words = (len(word) for cell in cells for word in cell.split() if len(word) <= MOST_WORD)
+    return max(heading, min(longest, LEAST_TEXT), *words)
 
 
 def _widths(table: EvidenceTable, rows: list[list[str]], width: int) -> list[int]:

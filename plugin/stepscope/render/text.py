@@ -1,6 +1,6 @@
 """A report for a terminal: verdict, time budget, findings, then other outcomes in brief."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.rule import Rule
@@ -32,6 +32,7 @@ from stepscope.render.terminal import (
 
 BAR = 22
 WIDTH_FOR_BARS = 80
+WIDTH_FOR_GAPS = 50
 SINGLE_REASONS = 4
 """From so many inapplicable rules with different reasons on, only the names are shown."""
 MORE = "Details of a rule: stepscope explain RULE"
@@ -118,6 +119,9 @@ def _budget(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
     if not rows or advice.lead is None:
         return
     grid = _grid("Where the time goes", "", "", labels.saving_heading(advice.lead))
+    if width < WIDTH_FOR_GAPS:
+        grid.padding = (0, 1, 0, 0)
+        grid.columns[0].width = _label_width(rows, width)
     has_bars = width >= WIDTH_FOR_BARS
     if has_bars:
         grid.add_column("")
@@ -128,6 +132,14 @@ def _budget(advice: AdviceSections, width: int) -> Iterator[RenderableType]:
         grid.add_row(*cells, Text(row.recoverable, style=style), *bars)
     yield Text()
     yield grid
+
+
+def _label_width(rows: Sequence[labels.BudgetRow], width: int) -> int:
+    """Return the width that figures leave for labels, of which no word is broken."""
+    figures = zip(*((row.time, row.share, row.recoverable) for row in rows), strict=True)
+    left = width - sum(max(map(len, cells)) + 1 for cells in figures)
+    words = (len(word) for row in rows for word in row.label.split())
+    return max(*words, min(left, max(len(row.label) for row in rows)))
 
 
 def _bar(row: labels.BudgetRow) -> Text:

@@ -116,7 +116,7 @@ def _require_private(folder: str) -> None:
     """Check that no other user can write to the user's own cache folder.
 
     Raises:
-        PermissionError: Another user owns it, or others may write to it.
+        PermissionError: Another user owns it, or its group or all users may write to it.
     """
     try:
         root = Path(user_cache_folder())
@@ -126,8 +126,8 @@ def _require_private(folder: str) -> None:
         return
     for path in {root, Path(folder)}:
         status = path.stat()
-        if status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
-            message = "other users can write to it"
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            message = f"other users can write to {path}: delete it, and a private one is created"
             raise PermissionError(errno.EPERM, message, str(path))
 
 
