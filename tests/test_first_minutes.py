@@ -11,6 +11,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
+import stepscope
 from logs import write_run, write_trace
 from stepscope.cli import cli, output
 from stepscope.rules import all_rules
@@ -202,3 +203,15 @@ def test_help_lists_the_exit_statuses() -> None:
     text = run("--help").stdout
     for status in (0, 1, 2, 3, 130, 141):
         assert f"    {status} " in text
+
+
+# --- the Python prompt -------------------------------------------------------------------------
+
+
+def test_the_python_prompt_shows_runs_and_traces_in_a_line_and_results_as_text(log: Path) -> None:
+    run = stepscope.load(log / "first run")
+    assert repr(run) == "<Run first run: 2 traces>"
+    assert repr(run.workers[0]).startswith("<Trace a, span 1: ")
+    assert repr(run.workers[0]).endswith(" events, cuda>")
+    advice = stepscope.advise(run)
+    assert repr(advice) == str(advice)
