@@ -66,6 +66,23 @@ def test_traces_in_the_folder_itself_and_in_any_other_folder_are_found(folder: P
     assert "experiments/deep/run" in text
 
 
+def test_a_trace_of_another_name_is_named(folder: Path) -> None:
+    (folder / "package.json").touch()
+    assert "may be one" not in run().stdout
+    write_trace(folder / "trace.json")
+    commands = [line.strip() for line in run().stdout.splitlines() if "trace.json" in line]
+    assert "stepscope advise trace.json" in commands
+    assert "stepscope serve trace.json --open" in commands
+
+
+def test_unrelated_runs_are_not_offered_for_comparison(folder: Path) -> None:
+    write_run(folder / "tests" / "data")
+    write_run(folder / "experiment")
+    assert "stepscope compare" not in run().stdout
+    write_run(folder / "version_0" / "experiment")
+    assert "stepscope compare" in run().stdout
+
+
 def test_the_search_for_traces_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["stepscope.cli.overview"], "SEARCH_SECONDS", 0)
     for number in range(30):
