@@ -115,9 +115,9 @@ def _before(newest: _Run, others: list[_Run]) -> str:
     """Return the newest other run next to a run, or of its name in another folder; or empty."""
     folder, name = os.path.split(newest.folder)
     pairs = [(os.path.split(run.folder), run) for run in others]
-    beside = [run for (other, _), run in pairs if other == folder]
+    neighbours = [run for (other, _), run in pairs if other == folder]
     alike = [run for (_, other), run in pairs if other == name]
-    return next((_quoted(run.folder) for run in (*beside, *alike)), "")
+    return next((_quoted(run.folder) for run in (*neighbours, *alike)), "")
 
 
 def _without_runs(*, is_cut: bool) -> Iterator[str]:
