@@ -18,7 +18,7 @@ const LETTERS: readonly (readonly [RegExp, number])[] = [
   [/[A-Z]/, 9.2],
 ];
 const LETTER_PX = 8;
-const BESIDE_PX = 36;
+const BESIDE_PX = 33;
 /** Columns with short text. */
 const SHORT_PX = 104;
 const SHORT: ReadonlySet<string> = new Set([
@@ -58,7 +58,8 @@ function labelWidth(label: string): number {
 }
 
 function leastWidth({ key, unit }: Column): number {
-  if (!isNumeric(unit)) return SHORT.has(key) || key.startsWith('is_') ? SHORT_PX : TEXT_PX;
+  if (key.startsWith('is_')) return NUMBER_PX;
+  if (!isNumeric(unit)) return SHORT.has(key) ? SHORT_PX : TEXT_PX;
   return unit === 'share' ? SHARE_PX : NUMBER_PX;
 }
 
