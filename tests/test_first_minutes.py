@@ -222,6 +222,22 @@ def test_help_lists_the_exit_statuses() -> None:
         assert f"    {status} " in text
 
 
+def test_record_without_a_command_shows_one() -> None:
+    result = run("record", "--")
+    assert result.exit_code == 2
+    assert "stepscope record -- python train.py" in result.stderr
+
+
+def test_an_unknown_name_of_a_rule_leads_to_the_list(log: Path) -> None:
+    assert "`stepscope rules` lists them" in run("advise", log, "--select", "qqqqqq").stderr
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_comments_of_examples_fit_into_eighty_columns(name: str) -> None:
+    lines = run(name, "--help", terminal_width=80).stdout.splitlines()
+    assert [line for line in lines if " # " in line and len(line) > 80] == []
+
+
 # --- the Python prompt -------------------------------------------------------------------------
 
 

@@ -147,7 +147,8 @@ def _pairs(
 
 
 def _saving(worker: str, span: str, before: SideSamples, after: SideSamples) -> Saving:
-    followed = [each for each in advice_changes(before, after) if each.status in FOLLOWED]
+    changes = advice_changes(before, after)
+    followed = [change for change in changes if change.status in FOLLOWED]
     predicted = [_predicted_ns(change) for change in followed]
     means = [float(side.durations().mean()) for side in (before, after)]
     medians = [float(np.median(side.loops())) for side in (before, after)]
