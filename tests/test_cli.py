@@ -164,7 +164,7 @@ def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
     }
     assert run("serve", "n" * 300).stderr == (
         f"stepscope: {'n' * 300}: This cannot be opened: File name too long. "
-        "Pass the folder that contains the traces.\n"
+        "Pass the folder that contains the traces, or a trace (.json, .json.gz).\n"
     )
 
 
