@@ -164,7 +164,7 @@ def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
     }
     assert run("serve", "n" * 300).stderr == (
         f"stepscope: {'n' * 300}: This cannot be opened: File name too long. "
-        "Pass the folder that contains the traces.\n"
+        "Pass the folder that contains the traces, or a trace (.json, .json.gz).\n"
     )
 
 
@@ -394,6 +394,17 @@ def test_serve_answers_on_a_free_port_and_to_its_own_names_only(log: Path) -> No
         refused.value.close()
 
 
+def test_serve_reads_a_trace_of_any_name(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "exported.json")
+    with (
+        served(path, "--port", "0") as (_, address),
+        urllib.request.urlopen(f"{address}api/runs", timeout=LONG_SECONDS) as response,  # noqa: S310
+    ):
+        runs = msgspec.json.decode(response.read(), type=Runs)
+    [run_state] = runs.runs
+    assert (run_state.name, run_state.workers[0].name) == (tmp_path.name, "exported")
+
+
 def test_serve_ends_quietly_with_ctrl_c(log: Path) -> None:
     with served(log, "--port", "0") as (process, _):
         process.send_signal(2)
@@ -415,7 +426,7 @@ def test_a_port_in_use_is_one_clear_line(log: Path) -> None:
     ("name", "said"),
     [("absent", "There is no such folder."), ("file", "This is a file, not a folder.")],
 )
-def test_serve_wants_a_folder(tmp_path: Path, name: str, said: str) -> None:
+def test_serve_wants_a_folder_or_a_trace(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "file").touch()
     result = run("serve", tmp_path / name)
     assert result.exit_code == 2

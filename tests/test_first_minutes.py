@@ -11,6 +11,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
+import stepscope
 from logs import write_run, write_trace
 from stepscope.cli import cli, output
 from stepscope.rules import all_rules
@@ -63,6 +64,23 @@ def test_traces_in_the_folder_itself_and_in_any_other_folder_are_found(folder: P
     text = run().stdout
     assert "2 traces in 2 runs" in text
     assert "experiments/deep/run" in text
+
+
+def test_a_trace_of_another_name_is_named(folder: Path) -> None:
+    (folder / "package.json").touch()
+    assert "may be one" not in run().stdout
+    write_trace(folder / "trace.json")
+    commands = [line.strip() for line in run().stdout.splitlines() if "trace.json" in line]
+    assert "stepscope advise trace.json" in commands
+    assert "stepscope serve trace.json --open" in commands
+
+
+def test_unrelated_runs_are_not_offered_for_comparison(folder: Path) -> None:
+    write_run(folder / "tests" / "data")
+    write_run(folder / "experiment")
+    assert "stepscope compare" not in run().stdout
+    write_run(folder / "version_0" / "experiment")
+    assert "stepscope compare" in run().stdout
 
 
 def test_the_search_for_traces_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,3 +220,31 @@ def test_help_lists_the_exit_statuses() -> None:
     text = run("--help").stdout
     for status in (0, 1, 2, 3, 130, 141):
         assert f"    {status} " in text
+
+
+def test_record_without_a_command_shows_one() -> None:
+    result = run("record", "--")
+    assert result.exit_code == 2
+    assert "stepscope record -- python train.py" in result.stderr
+
+
+def test_an_unknown_name_of_a_rule_leads_to_the_list(log: Path) -> None:
+    assert "`stepscope rules` lists them" in run("advise", log, "--select", "qqqqqq").stderr
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_comments_of_examples_fit_into_eighty_columns(name: str) -> None:
+    lines = run(name, "--help", terminal_width=80).stdout.splitlines()
+    assert [line for line in lines if " # " in line and len(line) > 80] == []
+
+
+# --- the Python prompt -------------------------------------------------------------------------
+
+
+def test_the_python_prompt_shows_runs_and_traces_in_a_line_and_results_as_text(log: Path) -> None:
+    run = stepscope.load(log / "first run")
+    assert repr(run) == "<Run first run: 2 traces>"
+    assert repr(run.workers[0]).startswith("<Trace a, span 1: ")
+    assert repr(run.workers[0]).endswith(" events, cuda>")
+    advice = stepscope.advise(run)
+    assert repr(advice) == str(advice)

@@ -327,7 +327,7 @@ def test_a_snapshot_is_its_history_and_its_tables(tmp_path: Path) -> None:
     assert max(lines["requested"]) == 6000
     assert lines["requested"][-1] == 5000
     titles = [table["title"] for table in answer["tables"]]
-    assert titles[:3] == ["Peak of each device", "Who held the peak", "Who holds it in the end"]
+    assert titles[:3] == ["Peak of each device", "Memory at the peak", "Memory held at the end"]
     held = answer["tables"][2]
     assert column(held, "held_bytes") == [5000]
     assert "loss" in column(held, "stack")[0]

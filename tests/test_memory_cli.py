@@ -61,7 +61,7 @@ def test_of_a_trace_it_tells_peak_holders_growth_and_what_is_unused(trace: Path)
     assert result.exit_code == 0, result.output
     assert "CUDA 0 held at most 3.00 MiB of 8.00 MiB reserved" in result.stdout
     assert "aten::mm" in result.stdout
-    for title in ("Who held the peak, by operator", "Growth", "Suspected leaks", "Reserved and"):
+    for title in ("Memory at the peak, by operator", "Growth", "Suspected leaks", "Reserved and"):
         assert title in result.stdout
     assert "no Python calls were recorded" in " ".join(result.stdout.split())
 

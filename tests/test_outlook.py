@@ -170,8 +170,13 @@ def test_an_outlook_on_a_finding_that_is_hidden_later_goes() -> None:
 # Unrecorded steps
 
 
+def measured(step_ns: int) -> dict[str, Any]:
+    """The recorder's metadata with unrecorded steps of this length."""
+    figures = dict.fromkeys(("median_ns", "first_quartile_ns", "third_quartile_ns"), step_ns)
+    return {"stepscope_recorder": {"unrecorded_steps": {"count": 20, **figures}}}
+
+
 def test_measured_unrecorded_steps_are_the_ones_that_become_shorter() -> None:
-    figures = dict.fromkeys(("median_ns", "first_quartile_ns", "third_quartile_ns"), 800 * US)
     rows: list[list[Any]] = [
         row
         for step in range(3)
@@ -180,11 +185,13 @@ def test_measured_unrecorded_steps_are_the_ones_that_become_shorter() -> None:
             *(["cpu_op", "aten::add", step * 1000 + 2 * n, 1] for n in range(400)),
         )
     ]
-    measured = {"stepscope_recorder": {"unrecorded_steps": {"count": 20, **figures}}}
-    outlook = outlook_of(trace_of(rows, **measured), rule("a", claiming(*step_times(500, 1000))))
+    half = rule("a", claiming(*step_times(500, 1000)))
+    outlook = outlook_of(trace_of(rows, **measured(800 * US)), half)
     assert (outlook.world, outlook.now_ns) == ("unrecorded", 800 * US)
     assert 300 * US < outlook.low_ns < outlook.high_ns < 800 * US, "half of the step, and more"
     assert "the unrecorded step takes" in text.render(report_with(outlook))
+    longer = outlook_of(trace_of(rows, **measured(1200 * US)), half)
+    assert (longer.world, longer.now_ns) == ("recorded", 1000 * US), "that step is simulated"
 
 
 # The limit

@@ -61,7 +61,8 @@ describe('an empty log directory', () => {
     renderInPage(<App />);
     expect(await screen.findByRole('heading', { name: 'No trace found in log' })).toBeTruthy();
     expect(screen.getByText(/files named <worker>/)).toBeTruthy();
-    expect(screen.getByText(/tensorboard_trace_handler\(/)).toBeTruthy();
+    expect(screen.getByText(/stepscope record --log-dir "log\/my_run" -- python/)).toBeTruthy();
+    expect(screen.getByText(/stepscope.trace_handler\(/)).toBeTruthy();
   });
 
   it('is not called empty while it is looked through', async () => {

@@ -51,7 +51,14 @@ NOTEBOOK_BYTES = 4_000_000
 """Largest page of a run in a notebook, which stores it."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+class Printed:
+    """A result that the Python prompt shows as `print` does."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LoadedRun(Run):
     """A run that a notebook shows as the page, in a frame."""
 
@@ -69,8 +76,8 @@ class LoadedRun(Run):
         return frame(file.html, self.name)
 
 
-@dataclass(frozen=True)
-class Advice:
+@dataclass(frozen=True, repr=False)
+class Advice(Printed):
     """Advice on a run: `print` it, or use its `report`."""
 
     report: RunReport
@@ -207,8 +214,8 @@ def table(of: Run | Trace, name: str) -> pd.DataFrame:
     return stacked(frames, schema_of(definition))
 
 
-@dataclass(frozen=True)
-class PredictedRun:
+@dataclass(frozen=True, repr=False)
+class PredictedRun(Printed):
     """Simulated step of a run: `print` it, or use its `prediction`."""
 
     prediction: RunPrediction
@@ -257,8 +264,8 @@ def run_what_if(
     return PredictedRun(predict_run(rank_run(parts), changes))
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Printed):
     """Comparison of runs: `print` it, or use its `report`."""
 
     report: ComparisonReport
@@ -308,8 +315,8 @@ def compare(
     return Comparison(report)
 
 
-@dataclass(frozen=True)
-class PredictedStep:
+@dataclass(frozen=True, repr=False)
+class PredictedStep(Printed):
     """The step that a simulation predicts: `print` it, or use its `prediction`."""
 
     prediction: Prediction

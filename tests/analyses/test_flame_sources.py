@@ -130,8 +130,8 @@ def _all_sums_hold(trace: Trace) -> None:
         for peak in memory_at_peak(trace):
             known = peak.earlier_bytes + peak.recorded_bytes
             tree = memory_tree(trace, peak)
-            if peak.untold_bytes >= 0:
-                assert tree.whole() == [known + int(peak.untold_bytes)]
+            if peak.unrecorded_bytes >= 0:
+                assert tree.whole() == [known + int(peak.unrecorded_bytes)]
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,4 +1,4 @@
-"""Who holds the memory when most is held; all of it is told, or said to be untold."""
+"""Allocations that are live at the peak; the rest of the total is called unrecorded."""
 
 from typing import Any
 
@@ -39,23 +39,23 @@ def test_the_peak_is_shared_out_among_those_who_allocated() -> None:
 def test_what_was_there_before_is_told_as_far_as_it_is_freed_later() -> None:
     trace = trace_of(with_totals(["+512@1", "-100@9", "-512@1"], before=4096))
     assert _held(trace) == [
-        (None, "untold", 3996, 0),
+        (None, "unrecorded", 3996, 0),
         (None, "recorded", 512, 1),
         (None, "earlier", 100, 1),
     ]
     (row,) = rows_of(memory_peak_table(trace))
-    assert (row.recorded_bytes, row.earlier_bytes, row.untold_bytes) == (512, 100, 3996)
+    assert (row.recorded_bytes, row.earlier_bytes, row.unrecorded_bytes) == (512, 100, 3996)
 
 
 def test_without_totals_it_is_what_the_recording_shows() -> None:
     trace = trace_of(in_turn(["+512@1", "-100@9", "+8@2"]))
     assert _held(trace) == [(None, "recorded", 512, 1), (None, "earlier", 100, 1)]
-    assert np.isnan(memory_peak_table(trace)["untold_bytes"]).all()
+    assert np.isnan(memory_peak_table(trace)["unrecorded_bytes"]).all()
 
 
 def test_without_addresses_nobody_can_be_told() -> None:
     trace = trace_of([["Operator", "aten::mm", 0, 9], *in_turn(["+512", "+8", "-8"])])
-    assert _held(trace) == [(None, "untold", 520, 0)]
+    assert _held(trace) == [(None, "unrecorded", 520, 0)]
 
 
 def test_by_module_and_by_stack() -> None:
@@ -98,7 +98,7 @@ def test_in_real_traces_holders_sum_to_the_peak(name: str, by: By) -> None:
     peaks = memory_peak_table(trace).set_index(["device_type", "device"])
     told = peaks["allocated_bytes"].fillna(peaks["change_bytes"])
     assert sums.sum().astype(float).to_dict() == told.to_dict()
-    assert (peaks["untold_bytes"].dropna() >= 0).all()
+    assert (peaks["unrecorded_bytes"].dropna() >= 0).all()
 
 
 @given(
@@ -119,6 +119,6 @@ def test_what_is_held_at_the_peak_is_what_was_allocated_and_not_freed(
             held.pop(address, None)
     assert peak.recorded_bytes == sum(held.values())
     assert (
-        peak.recorded_bytes + peak.earlier_bytes + peak.untold_bytes
+        peak.recorded_bytes + peak.earlier_bytes + peak.unrecorded_bytes
         == memory_peak_table(trace)["allocated_bytes"].max()
     )

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from loading import trace_of
+from stepscope.advice import advise_trace
 from stepscope.analyses.core.record_next import profile_call, record_next
+from stepscope.analyses.health.flags_off import check as flags_off
 
 STEPS = [["user_annotation", f"ProfilerStep#{n}", 100 * n, 100] for n in range(5)]
 SHAPES: list[Any] = ["cpu_op", "aten::mm", 0, 10, {"Input Dims": [[1, 2], [2, 1]]}]
@@ -98,6 +100,18 @@ def test_the_call_has_what_was_missing_and_keeps_what_there_was() -> None:
         "        train_step(batch)\n"
         "        prof.step()"
     )
+
+
+def test_the_command_that_recorded_a_trace_gets_options_instead() -> None:
+    settings = {"profiler": {"with_stack": True}}
+    recorder = {"schema": 1, "command": "stepscope record", "settings": settings}
+    trace = trace_of([*STEPS, SHAPES, STACK], stepscope_recorder=recorder)
+    assert profile_call(trace) == "stepscope record --with-stack --memory -- python train.py"
+    assert {each.flag: each.code for each in record_next(trace)}["memory"] == "--memory"
+    [unmeasured] = [item for item in flags_off(trace) if item.kind == "no-memory"]
+    assert unmeasured.remedy == "stepscope record --memory -- python train.py"
+    [growth] = [of for of in advise_trace(trace).outcomes if of.rule == "memory-growth"]
+    assert growth.remedy == "stepscope record --memory -- python train.py"
 
 
 @pytest.mark.parametrize(

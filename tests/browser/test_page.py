@@ -260,7 +260,7 @@ def test_an_empty_folder_says_what_was_looked_for(context: BrowserContext, tmp_p
         seen = visit(context, server)
         seen.open()
         expect(seen.main).to_contain_text("pt.trace.json", timeout=PATIENCE_MS)
-        expect(seen.main).to_contain_text("tensorboard_trace_handler")
+        expect(seen.main).to_contain_text("stepscope.trace_handler")
         seen.assert_clean()
 
 

@@ -1414,7 +1414,7 @@ export interface MemoryHolders {
   reserved_bytes: number | null;
   recorded_bytes: number; // Memory allocated while recording.
   earlier_bytes: number; // Memory allocated before the recording and freed in it.
-  untold_bytes: number | null; // The rest.
+  unrecorded_bytes: number | null; // The rest.
   is_peak: boolean; // Whether it is the device's peak of the whole trace.
   left_out_count: number; // Number of owners left out.
   left_out_bytes: number;

@@ -33,6 +33,9 @@ export interface ColumnSeries {
 
 export type Series = LineSeries | BandSeries | ColumnSeries;
 
+/** Steps of ticks that are no round decimal numbers: powers of two, or whole numbers. */
+export type Steps = 'bytes' | 'counts';
+
 export interface SmallMultipleProps {
   /** Positions of the points, 0 to 1, ascending. */
   readonly xs: readonly number[];
@@ -41,7 +44,7 @@ export interface SmallMultipleProps {
   readonly tickY: (value: number) => string;
   /** The axis reaches at least this value: 1 for fractions of a whole. */
   readonly mostY?: number;
-  readonly isBytes?: boolean;
+  readonly steps?: Steps | undefined;
   /** The point under the pointer, in any of the charts. */
   readonly hovered: number | null;
   readonly onHover: (at: number | null) => void;
@@ -59,12 +62,13 @@ const MOST_COLUMN_PX = 46;
 const COLUMN_SHARE = 0.66;
 const TICKS = 3;
 
-/** A round step of which about `TICKS` reach `most`; of bytes, a power of two. */
-export function roundStep(most: number, isBytes = false): number {
-  const rough = most / TICKS;
-  if (isBytes) return 2 ** Math.ceil(Math.log2(rough));
+/** A round step of which about `TICKS` reach `most`. */
+export function roundStep(most: number, steps?: Steps): number {
+  const rough = steps === 'counts' ? Math.max(1, most / TICKS) : most / TICKS;
+  if (steps === 'bytes') return 2 ** Math.ceil(Math.log2(rough));
   const power = 10 ** Math.floor(Math.log10(rough));
-  const factor = [1, 2, 2.5, 5, 10].find((one) => one * power >= rough) ?? 10;
+  const factors = steps === 'counts' ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+  const factor = factors.find((one) => one * power >= rough) ?? 10;
   return factor * power;
 }
 
@@ -91,9 +95,9 @@ interface Scale {
 }
 
 function scaleOf(props: SmallMultipleProps, width: number, height: number): Scale {
-  const { xs, series, mostY = 0, isBytes } = props;
+  const { xs, series, mostY = 0, steps } = props;
   const largest = Math.max(largestOf(series, xs.length), mostY) || 1;
-  const step = roundStep(largest, isBytes);
+  const step = roundStep(largest, steps);
   const count = Math.ceil(largest / step - 1e-9);
   const most = step * count;
   // Half a column at both ends, so that no column is cut.

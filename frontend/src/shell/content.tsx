@@ -65,7 +65,10 @@ function NoTrace({ runs }: { readonly runs: Runs }): ReactNode {
   }
   return (
     <Empty icon="file" title={`No trace found in ${runs.logdir}`}>
-      <p>Searched for {runs.looked_for}. The page keeps scanning. To record a trace:</p>
+      <p>
+        Searched for {runs.looked_for}; <code>stepscope serve FILE</code> opens a trace with another
+        name. The page keeps scanning. To record a script without changing it:
+      </p>
       <RecordHint logFolder={runs.logdir} />
     </Empty>
   );

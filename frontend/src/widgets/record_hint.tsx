@@ -5,13 +5,12 @@ import { Code } from './code';
 const runFolder = (logFolder: string): string =>
   `${logFolder === '' ? 'log' : logFolder.replace(/\/+$/, '')}/my_run`;
 
-const recordInto = (
-  folder: string,
-): string => `from torch.profiler import profile, schedule, tensorboard_trace_handler
+const recordInto = (folder: string): string => `import stepscope
+from torch.profiler import profile, schedule
 
 with profile(
-    schedule=schedule(wait=1, warmup=1, active=3),
-    on_trace_ready=tensorboard_trace_handler(${JSON.stringify(folder)}),
+    schedule=schedule(wait=10, warmup=1, active=8),
+    on_trace_ready=stepscope.trace_handler(${JSON.stringify(folder)}),
     record_shapes=True,
     with_stack=True,
 ) as profiler:
@@ -25,7 +24,17 @@ interface Props {
   readonly logFolder?: string;
 }
 
-/** The code that records a trace. */
+/** The command and the code that record a trace. */
 export function RecordHint({ logFolder = '' }: Props): ReactNode {
-  return <Code code={recordInto(runFolder(logFolder))} />;
+  const folder = runFolder(logFolder);
+  return (
+    <>
+      <Code
+        code={`stepscope record --log-dir ${JSON.stringify(folder)} -- python train.py`}
+        language="shell"
+      />
+      <p>Or in the script:</p>
+      <Code code={recordInto(folder)} />
+    </>
+  );
 }

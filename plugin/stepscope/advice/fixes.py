@@ -213,4 +213,4 @@ def fix_savings(
 def _simulated_ns(trace: Trace, fix: FixChanges, others: Sequence[Change]) -> tuple[int, int]:
     """Return the simulated time of the window where fixes save least, and most."""
     least, most = (simulate(trace, [*of, *others]).simulated_ns for of in (fix.least, fix.most))
-    return least, most
+    return round(least + fix.unsure_ns), most

@@ -56,7 +56,7 @@ def outlook(trace: Trace, findings: Sequence[ResolvedFinding]) -> Outlook | None
     rule, saving_low_ns, saving_ns = _next(trace, fixes, window, world)
     predicted = Outlook(
         rules=tuple(fix.rule.id for fix in first),
-        world=world.name,
+        world=world.name if world.now_ns < step_breakdown(trace).mean_ns else "recorded",
         now_ns=world.now_ns,
         low_ns=world.now_ns - most_ns,
         high_ns=world.now_ns - least_ns,
@@ -155,10 +155,11 @@ def _world(trace: Trace) -> _World | None:
     if recorded is None:
         return None
     without_profiler = unrecorded(trace) if measured else None
+    mean_ns = step_breakdown(trace).mean_ns
     if measured is None or without_profiler is None:
-        mean_ns = step_breakdown(trace).mean_ns
         return _World(name="recorded", now_ns=mean_ns, begin=recorded)
-    return _World(name="unrecorded", now_ns=measured.step_ns, begin=without_profiler)
+    now_ns = min(measured.step_ns, mean_ns)  # longer than recorded by chance: that is simulated
+    return _World(name="unrecorded", now_ns=now_ns, begin=without_profiler)
 
 
 def _next(

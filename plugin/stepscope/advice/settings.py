@@ -250,7 +250,7 @@ def _selector(by_id: Mapping[str, Rule[Any]], names: Iterable[str]) -> set[str]:
             selected |= categories[name.replace(" ", "-")]
         elif name not in SEVERITIES:
             options = (*by_id, *categories, *SEVERITIES, ALL)
-            hint = suggestion(name, options)
+            hint = suggestion(name, options) or "`stepscope rules` lists them"
             msg = f"{name!r} is not a rule, category or severity. {hint}".rstrip()
             raise UsageError(msg)
     return selected

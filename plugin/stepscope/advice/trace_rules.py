@@ -8,6 +8,7 @@ from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.rule_finding import RuleFinding
 from stepscope.advice.savings import ResolvedFinding, resolve_savings
 from stepscope.analyses.health import doubts
+from stepscope.analyses.settings.record_command import remedy_for
 from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.base.findings import Outcome, Status
 from stepscope.base.urls import redacted
@@ -71,6 +72,7 @@ def _apply(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Outco
 
 def _without_result(trace: Trace, rule: Rule[Any], reason: tuple[Status, str, str]) -> Outcome:
     status, text, remedy = reason
+    remedy = remedy_for(trace, remedy)
     return outcome_of(rule, status, trace, reason=text or None, remedy=remedy or None)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from stepscope.analyses.memory import at_peak
 from stepscope.analyses.memory.allocations import lifetimes
 from stepscope.analyses.memory.at_peak import Peak
-from stepscope.analyses.memory.holders import EARLIER, NAMES, UNTOLD, holders_of
+from stepscope.analyses.memory.holders import EARLIER, NAMES, UNRECORDED, holders_of
 from stepscope.analyses.operators.grouping import MODULE_PREFIX
 from stepscope.api.memory_devices import DeviceQuery, level_at, select_device
 from stepscope.api.messages import Column, Table
@@ -33,7 +33,7 @@ NO_OWNER = {
 }
 OF_ORIGIN = {
     EARLIER: "allocated before the recording, freed in it",
-    UNTOLD: "allocated before the recording, held beyond it",
+    UNRECORDED: "allocated before the recording, held beyond it",
 }
 NO_RECORD = "origin not recorded"
 """Label of the rest without recorded totals."""
@@ -72,7 +72,7 @@ class MemoryHolders(Table, frozen=True, kw_only=True):
     """Memory allocated while recording."""
     earlier_bytes: int
     """Memory allocated before the recording and freed in it."""
-    untold_bytes: int | None
+    unrecorded_bytes: int | None
     """The rest: allocated before the recording and freed after it; null where unknown."""
     is_peak: bool
     """Whether it is the device's peak of the whole trace."""
@@ -111,7 +111,7 @@ def holders(trace: Trace, query: HoldersQuery) -> MemoryHolders:
         reserved_bytes=whole(float(curve.reserved_bytes[at])),
         recorded_bytes=moment.recorded_bytes,
         earlier_bytes=moment.earlier_bytes,
-        untold_bytes=whole(moment.untold_bytes),
+        unrecorded_bytes=whole(moment.unrecorded_bytes),
         is_peak=at == peak.at,
         left_out_count=len(owners.left_out),
         left_out_bytes=int(owners.left_out["held_bytes"].sum()),
@@ -136,7 +136,7 @@ def _moment_ns(peak: Peak, query: HoldersQuery, at: int) -> int:
 def _owners(trace: Trace, by: By, moment: Peak) -> _Owners:
     table = holders_of(moment, _names(trace, by))
     holder = table["holder"].where(table["holder"].notna(), NO_OWNER.get(by))
-    of_origin = OF_ORIGIN if moment.curve.has_totals else {**OF_ORIGIN, UNTOLD: NO_RECORD}
+    of_origin = OF_ORIGIN if moment.curve.has_totals else {**OF_ORIGIN, UNRECORDED: NO_RECORD}
     names = table["origin"].map(of_origin).where(table["origin"].isin(OF_ORIGIN), holder)
     names = names.astype(object).map(lambda name: str(name).removeprefix(MODULE_PREFIX))
     names = names.astype(object)
@@ -182,7 +182,7 @@ def _columns(by: By) -> tuple[Column, ...]:
             "Origin",
             "text",
             "recorded: allocated while recording; earlier: allocated before, freed while recording;"
-            " untold: the rest of the total, below 0 where events are missing.",
+            " unrecorded: the rest of the total, below 0 where events are missing.",
             hidden=True,
         ),
     )

@@ -70,7 +70,8 @@ class DirectoryScan:
         count = self.file_count
         problems: list[Problem] = []
         try:
-            for page in discover.pages(directory.path, directory.name):
+            pages = discover.page_of_file if directory.is_file else discover.pages
+            for page in pages(directory.path, directory.name):
                 if self.is_cancelled:
                     break
                 self.file_count += page.file_count

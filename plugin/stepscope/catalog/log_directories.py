@@ -22,6 +22,8 @@ class LogDirectory:
 
     path: str
     name: str = ""
+    is_file: bool = False
+    """Whether the path is that of one trace, of any name."""
 
 
 def as_problem(error: UnreadableError) -> Problem:

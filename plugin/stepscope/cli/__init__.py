@@ -166,8 +166,8 @@ def cli(context: click.Context, /, *, traceback: bool) -> None:
     tensorboard --logdir log/             open the same page as a tab of TensorBoard
 
     To record traces in your own code, use torch.profiler.profile(on_trace_ready=
-    torch.profiler.tensorboard_trace_handler("log/run")). Without a command, stepscope lists the
-    traces of the current folder.
+    stepscope.trace_handler("log/run")); traces of torch's own handler work too. Without a command,
+    stepscope lists the traces of the current folder.
 
     \b
     Exit status:

@@ -117,8 +117,8 @@ def advise(  # noqa: PLR0913 (one parameter per option)
     stepscope advise log/ --select input-pipeline,item-sync --set item-sync.least_idle_share=0.02
     stepscope advise trace.json.gz --format markdown --output advice.md
     stepscope advise log/ --format json | jq '.runs[].merged[].outcome.title'
-    stepscope advise log/ --fail-on warning --baseline known.json        # in CI
-    stepscope advise log/ --write-baseline known.json               # accept these findings
+    stepscope advise log/ --fail-on warning --baseline known.json  # in CI
+    stepscope advise log/ --write-baseline known.json              # accept these
 
     The exit status is 0 on success, 1 if --fail-on applies (after all output is written), 2 if
     nothing could be read or an option is wrong, and 3 for a defect of stepscope.

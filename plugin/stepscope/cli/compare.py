@@ -87,10 +87,10 @@ def compare(  # noqa: PLR0913 (one parameter per option)
 
     \b
     stepscope compare log/before log/after
-    stepscope compare log/before log/after --format markdown      # for a pull request
-    stepscope compare log/resnet50 --by span                      # the first span with the others
+    stepscope compare log/before log/after --format markdown      # for an issue
+    stepscope compare log/resnet50 --by span                      # with the first
     stepscope compare log/resnet50 --by worker --span 2           # ranks
-    stepscope compare log/resnet50 --baseline-steps 5 --steps 9   # two steps of one run
+    stepscope compare log/resnet50 --baseline-steps 5 --steps 9   # of one run
     stepscope compare main/ branch/ --fail-on-regression 5        # in CI
 
     The exit status is 0 on success, 1 if --fail-on-regression applies, and 2 if nothing could be

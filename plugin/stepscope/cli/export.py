@@ -48,7 +48,7 @@ class ExportRequest(TableRequest):
     type=click.Choice(["csv", "json", "parquet"]),
     default="csv",
     show_default=True,
-    help="File format; Parquet needs `pip install stepscope[parquet]`.",
+    help="File format; Parquet needs `pip install 'stepscope[parquet]'`.",
 )
 @click.option(
     "-o",
@@ -84,8 +84,8 @@ def export(  # noqa: PLR0913 (one parameter per option)
     unknown values are empty (CSV) or null.
 
     \b
-    stepscope export --list                                       # all tables
-    stepscope export --describe operators                         # columns, units, meanings
+    stepscope export --list                           # all tables
+    stepscope export --describe operators             # columns, units, meanings
     stepscope export log/ --table operators -o operators.csv
     stepscope export log/ --table kernels --format json | jq '.rows[0]'
     stepscope export log/ --table operators --table kernels --format parquet -o tables/

@@ -1,6 +1,7 @@
 """`stepscope` without a command: the traces of this folder, and the next commands for them."""
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,10 @@ SEARCH_SECONDS = 0.15
 LEAST_PAGES = 20
 """Pages of folders (`storage.walk`) that are searched, however long that takes."""
 MOST_RUNS = 6
+PAGE = "all of it as a page in the browser"
+OTHER_TRACE = re.compile(r"\.json\.gz$|(trace|prof).*\.json$", re.IGNORECASE)
+"""Names that traces have which torch's handler did not write; other JSON files are seldom traces.
+"""
 FIRST_TRACES_NS = 1_400_000_000 * 10**9
 """Unix time of 2014: smaller numbers in names are no dates."""
 
@@ -98,22 +103,44 @@ def _of_runs(runs: list[_Run], *, is_cut: bool) -> Iterator[str]:
     if len(runs) > MOST_RUNS:
         yield f"  … and {len(runs) - MOST_RUNS:,} more"
     yield from ("", "Next:")
-    newest, *others = [_quoted(run.folder) for run in runs]
+    newest = _quoted(runs[0].folder)
     yield from _command(f"stepscope advise {newest}", "what to change, with evidence")
-    if others:
-        yield from _command(f"stepscope compare {others[0]} {newest}", "what changed between them")
+    if before := _before(runs[0], runs[1:]):
+        yield from _command(f"stepscope compare {before} {newest}", "what changed between them")
     root = _quoted(os.path.commonpath([run.folder for run in runs]) or ".")
-    yield from _command(f"stepscope serve {root} --open", "all of it as a page in the browser")
+    yield from _command(f"stepscope serve {root} --open", PAGE)
+
+
+def _before(newest: _Run, others: list[_Run]) -> str:
+    """Return the newest other run next to a run, or of its name in another folder; or empty."""
+    folder, name = os.path.split(newest.folder)
+    pairs = [(os.path.split(run.folder), run) for run in others]
+    neighbours = [run for (other, _), run in pairs if other == folder]
+    alike = [run for (_, other), run in pairs if other == name]
+    return next((_quoted(run.folder) for run in (*neighbours, *alike)), "")
 
 
 def _without_runs(*, is_cut: bool) -> Iterator[str]:
-    script = next((name for name in SCRIPTS if Path(name).is_file()), None)
     where = "in a short search of this folder" if is_cut else "in this folder"
-    yield f"No traces were found {where}. To record some steps of a script, unchanged:"
+    yield f"No traces were found {where}."
+    if other := _other_trace():
+        yield from ("", "This file has another name than torch's handler gives, but may be one:")
+        yield from _command(f"stepscope advise {other}", "what to change, with evidence")
+        yield from _command(f"stepscope serve {other} --open", PAGE)
+    script = next((name for name in SCRIPTS if Path(name).is_file()), None)
+    yield from ("", "To record some steps of a script, unchanged:")
     command = f"stepscope record --advise -- python {script or 'train.py'}"
     yield from _command(command, "the advice follows when it ends")
     yield from ("", "If the traces are elsewhere:")
     yield from _command("stepscope advise PATH", "a folder of traces, or one trace file")
+
+
+def _other_trace() -> str:
+    """Return a file of this folder that may be a trace by its name, or empty."""
+    from stepscope.storage import discover
+
+    names = [path for path in discover.other_json_files(".") if OTHER_TRACE.search(path)]
+    return _quoted(min(names)) if names else ""
 
 
 def _command(command: str, purpose: str) -> tuple[str, str]:
@@ -125,7 +152,12 @@ def _age(run: _Run) -> str:
     seconds = time.time() - run.newest_ns / 1e9
     if not run.newest_ns or seconds < 0:
         return ""
-    for unit, unit_seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+    for unit, unit_seconds in (
+        ("year", 31_557_600),
+        ("day", 86_400),
+        ("hour", 3_600),
+        ("minute", 60),
+    ):
         if seconds >= unit_seconds:
             number = int(seconds // unit_seconds)
             return f", {number:,} {unit}{'s' if number > 1 else ''} ago"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     "command",
     metavar="-- COMMAND...",
     nargs=-1,
-    required=True,
     shell_complete=completion.files,
 )
 @click.option(
@@ -135,10 +134,10 @@ def record(
 
     \b
     stepscope record -- python train.py --epochs 3
-    stepscope record --advise --stop -- python -m package.train     # advice as early as possible
-    stepscope record --repeat 3 --wait 500 -- python train.py       # three traces, 500 steps apart
-    stepscope record --with-stack --log-dir log/stacks -- torchrun --nproc-per-node 2 train.py
-    stepscope record --skip 200 --active 20 -- python train.py      # these steps, and no others
+    stepscope record --advise --stop -- python -m package.train   # soon
+    stepscope record --repeat 3 --wait 500 -- python train.py     # three traces
+    stepscope record --with-stack -- torchrun --nproc-per-node 2 train.py
+    stepscope record --skip 200 --active 20 -- python train.py    # these steps
 
     A step ends after the step of an optimizer (of several, the one that steps least often), or,
     without an optimizer, when a DataLoader is asked for the next batch; with neither, a step is a
@@ -152,6 +151,9 @@ def record(
     from stepscope.recording.record_report import summary
     from stepscope.recording.record_request import RecordRequest, accounts_in
 
+    if not command:
+        msg = "give a command after --, such as `stepscope record -- python train.py`"
+        raise click.UsageError(msg)
     if log_dir and urls.is_remote(log_dir):
         msg = "torch writes traces to a local disk: pass a local folder, and copy it afterwards"
         raise click.BadParameter(msg, param_hint="--log-dir")

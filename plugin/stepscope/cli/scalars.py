@@ -66,8 +66,8 @@ class Series:
     "--write",
     "is_written",
     is_flag=True,
-    help="Write the scalars (needs `pip install stepscope[tensorboard]`); without this option they "
-    "are only printed.",
+    help="Write the scalars (needs `pip install 'stepscope[tensorboard]'`); without this option "
+    "they are only printed.",
 )
 @with_selection
 @with_configuration
@@ -90,7 +90,7 @@ def scalars(
     \b
     stepscope scalars log/                   # print them
     stepscope scalars log/ --write
-    tensorboard --logdir log/                # Scalars: stepscope/step_ms, stepscope/busy_share, …
+    tensorboard --logdir log/                # Scalars: stepscope/step_ms, …
 
     The exit status is 0 on success, and 2 if nothing could be read.
     """

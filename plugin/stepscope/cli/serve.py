@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6007
 """One above TensorBoard's."""
 LOOPBACK = "127.0.0.1"
+IS_FILE = "This is a file, not a folder."
 CLOSING_SECONDS = 0.5
 """Time for writing the last summaries after Ctrl-C; the rest is computed again another time."""
 
@@ -67,11 +68,14 @@ def serve(  # noqa: PLR0913 (one parameter per option)
 ) -> None:
     """Serve the page for the traces below each LOGDIR, until Ctrl-C.
 
+    LOGDIR is a folder, or one trace file of any name that ends in .json or .json.gz.
+
     Only this machine can open it, unless --host is given; there is no password.
 
     \b
     stepscope serve log/
     stepscope serve log/ --port 8080 --open
+    stepscope serve trace.json.gz
     ssh -L 6007:localhost:6007 gpu-machine stepscope serve log/
     """
     import logging
@@ -131,18 +135,34 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     """Return the log directories; if there are several, each has a name that its runs begin with.
 
     Raises:
-        UnreadableError: The folder does not exist, or remote storage cannot be read.
+        UnreadableError: The folder or file does not exist, or remote storage cannot be read.
     """
-    from stepscope import storage
-    from stepscope.base.errors import UnreadableError
     from stepscope.base.urls import redacted
     from stepscope.catalog.log_directories import LogDirectory
 
-    for path in logdirs:
-        if not storage.is_folder(path):
-            raise UnreadableError(path, *_missing_folder(path))
     is_named = len(logdirs) > 1
-    return [LogDirectory(path=path, name=redacted(path) if is_named else "") for path in logdirs]
+    return [
+        LogDirectory(path=path, name=redacted(path) if is_named else "", is_file=_is_file(path))
+        for path in logdirs
+    ]
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path is that of a trace; False for a folder.
+
+    Raises:
+        UnreadableError: It is neither.
+    """
+    from stepscope import storage
+    from stepscope.base.errors import UnreadableError
+    from stepscope.storage.discover import OTHER_NAMES
+
+    if storage.is_folder(path):
+        return False
+    message, remedy = _missing_folder(path)
+    if message == IS_FILE and path.endswith(OTHER_NAMES):
+        return True
+    raise UnreadableError(path, message, remedy)
 
 
 def _missing_folder(path: str) -> tuple[str, str]:
@@ -150,10 +170,10 @@ def _missing_folder(path: str) -> tuple[str, str]:
     from stepscope import storage
     from stepscope.storage.discover import similar_path_remedy
 
-    remedy = "Pass the folder that contains the traces."
+    remedy = "Pass the folder that contains the traces, or a trace (.json, .json.gz)."
     try:
         if storage.exists(path):
-            return "This is a file, not a folder.", remedy
+            return IS_FILE, remedy
     except OSError as error:
         return f"This cannot be opened: {error.strerror}.", remedy
     return "There is no such folder.", similar_path_remedy(path)

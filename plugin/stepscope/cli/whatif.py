@@ -108,15 +108,15 @@ def whatif(  # noqa: PLR0913 (one parameter per option)
     PATH is a trace file, or a folder with one; for options of a run, the folder of its ranks.
 
     \b
-    stepscope whatif log/ --fix item-sync,tiny-kernels     # without these findings
-    stepscope whatif log/ --scale 'kernels:*gemm*=0.5'     # would faster GEMMs help?
+    stepscope whatif log/ --fix item-sync,tiny-kernels     # no such findings
+    stepscope whatif log/ --scale 'kernels:*gemm*=0.5'     # do GEMMs matter?
     stepscope whatif log/ --host 0.7 --device 0.5          # another machine
-    stepscope whatif log/ --scale 'operators:aten::to=0'   # without these copies' host time
-    stepscope whatif log/ --no-waits                       # without .item() and the like
-    stepscope whatif log/ --workers 4 --cores 8            # batches made by worker processes
-    stepscope whatif log/ --device 0.5 --trace half.json.gz  # both timelines, for Perfetto
-    stepscope whatif run/ --without-rank 17 --network 2    # no straggler, a faster network
-    stepscope whatif run/ --fix straggler-rank             # without this finding over the run
+    stepscope whatif log/ --scale 'operators:aten::to=0'   # no such host time
+    stepscope whatif log/ --no-waits                       # no .item()
+    stepscope whatif log/ --workers 4 --cores 8            # worker processes
+    stepscope whatif log/ --device 0.5 --trace half.json.gz  # for Perfetto
+    stepscope whatif run/ --without-rank 17 --network 2    # no straggler
+    stepscope whatif run/ --fix straggler-rank             # no such finding
 
     The trace is replayed as a graph: each launch, kernel and copy begins as soon as everything that
     it waited for in the recording has ended. Without changes, the replay gives the recorded times.

@@ -56,7 +56,7 @@ def computed(analysis: Callable[["Trace"], T]) -> Callable[["Trace"], T]:
     return once
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
     """One trace of one worker: its frames, built on first access.
 
@@ -72,9 +72,9 @@ class Trace:
     """The execution trace in the file's folder, from which input shapes come; None: there is none,
     or the file has shapes.
     """
-    results: dict[str, Any] = field(default_factory=dict, repr=False)
+    results: dict[str, Any] = field(default_factory=dict)
     """Cached results, by the function's name; they may be released at any time."""
-    sliced_from: "ref[Trace] | None" = field(default=None, repr=False)
+    sliced_from: "ref[Trace] | None" = field(default=None)
     """The trace of which this is a slice."""
 
     @property
@@ -213,13 +213,22 @@ class Trace:
         """Return the number of events."""
         return len(self.columns)
 
+    def __repr__(self) -> str:
+        """Return one line, since the columns of a trace fill thousands."""
+        return f"<Trace {self.worker}, span {self.span}: {len(self):,} events, {self.dialect.name}>"
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Run:
     """All traces of one folder."""
 
     name: str
     workers: tuple[Trace, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        """Return the name and the number of traces."""
+        number = len(self.workers)
+        return f"<Run {self.name}: {number:,} trace{'' if number == 1 else 's'}>"
 
 
 def whole_number(value: object) -> int | None:

@@ -40,6 +40,7 @@ from stepscope.recording.worker_samples import WorkerSamples
 SUFFIX = ".pt.trace.json"
 FORBIDDEN_IN_WINDOWS = re.compile(r'[<>:"/\\|?*]')
 WHOLE_RUN = "whole_run"
+COMMAND = "command"
 FREE_SPACE = "Free space there, or pass another folder"
 MORE_STEPS = (
     "fewer than 3 steps before the span ran without the profiler, so their time is unknown. Pass "
@@ -72,6 +73,8 @@ class TraceHandler:
         """The files written so far."""
         self.whole_run: Mapping[str, int] = {}
         """Facts on a recording without steps, as written into the trace; empty: it has steps."""
+        self.command = ""
+        """The command that records the program; empty: the program calls the handler."""
         self.step_times = StepTimes(
             sampler=HostSampler(is_possible=is_sampled), has_values=has_values
         )
@@ -137,6 +140,7 @@ class TraceHandler:
             WORKER_SAMPLES: self._worker_samples.summary(self.step_times.measured_ns),
             TENSOR_VALUES: self.step_times.values,
             WHOLE_RUN: self.whole_run,
+            COMMAND: self.command,
         }
         return {
             UNRECORDED_STEPS: summary or {"count": 0},

@@ -127,6 +127,7 @@ class ScriptRecorder:
             is_sampled=self._request.samples,
             has_values=self._request.values,
         )
+        handler.command = "stepscope record"
         handler.step_times.is_driven = True
         self._handler, self._times = handler, handler.step_times
         return handler

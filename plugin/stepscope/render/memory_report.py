@@ -21,7 +21,7 @@ from stepscope.render.terminal import WIDTH, layout
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "peak": (
-        *("device_type", "device", "peak_ns", "allocated_bytes", "peak_bytes", "untold_bytes"),
+        *("device_type", "device", "peak_ns", "allocated_bytes", "peak_bytes", "unrecorded_bytes"),
         *("reserved_bytes", "end_bytes", "capacity_share"),
     ),
     "holders": (

@@ -9,6 +9,7 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.lazy_loading import first_use_times
+from stepscope.analyses.settings.record_command import command, is_of_command
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.settings.whole_run import whole_run
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -69,6 +70,9 @@ def _fix(trace: Trace) -> Fix | None:
     now = recorded_settings(trace).profiler.schedule
     if now.warmup is None or now.active is None:
         return None
+    if is_of_command(trace):
+        code = f"{command(f'--warmup {now.warmup + 2}')}  # was {now.warmup} ({RECORDED})"
+        return replace(RULE.fix, code=code, language="shell")
     wait, warmup = max(5, 2 * (now.wait or 0)), max(2, now.warmup + 2)
     code = (
         f"schedule=torch.profiler.schedule(wait={wait}, warmup={warmup}, active={now.active})"

@@ -26,7 +26,7 @@ SEPARATOR = re.compile(r"[/\\]")
 FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
 FLATTENED_REMEDY = "Pass an address as text: pathlib removes a slash from s3://bucket."
 HOW_TO_RECORD = (
-    "Record one with torch.profiler.profile("
+    "Record one with `stepscope record -- python train.py`, or with torch.profiler.profile("
     'on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run")).'
 )
 
@@ -131,6 +131,13 @@ def pages(root: str, prefix: str = "") -> Iterator[Page]:
         run = f"{prefix}/{run}" if prefix else run
         files = (_trace_file(folder, name, run, stamp) for name, stamp in listed.items())
         yield Page(file_count=len(listed), files=tuple(filter(None, files)))
+
+
+def page_of_file(path: str, prefix: str = "") -> tuple[Page, ...]:
+    """Return a page with one trace file, of any name; `prefix` precedes its run's name."""
+    file = _single(path)
+    run = f"{prefix}/{file.run}" if prefix else file.run
+    return (Page(file_count=1, files=(replace(file, run=run),)),)
 
 
 def sorted_files(files: Iterable[TraceFile]) -> list[TraceFile]:

@@ -71,7 +71,7 @@ export function Question({ runs, after, candidates }: Props): ReactNode {
   return (
     <Card title={`Compare ${nameOf(after)} with which run?`} className="compare-question">
       <p className="muted">
-        No run of the same model was recorded before it in its folder at a known time.
+        Its folder holds no earlier run of the same model, as far as times are known.
         {pendingCount > 0 && ` ${plural(pendingCount, 'run is', 'runs are')} still to be read.`}
       </p>
       {listed.length > 0 && (

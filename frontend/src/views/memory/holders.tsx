@@ -94,8 +94,8 @@ interface PartProps {
 
 function Facts({ table, scope }: PartProps): ReactNode {
   const { location, go } = useNavigation();
-  const { held_bytes, reserved_bytes, recorded_bytes, earlier_bytes, untold_bytes } = table;
-  const before = earlier_bytes + Math.max(0, untold_bytes ?? 0);
+  const { held_bytes, reserved_bytes, recorded_bytes, earlier_bytes, unrecorded_bytes } = table;
+  const before = earlier_bytes + Math.max(0, unrecorded_bytes ?? 0);
   const when = table.is_peak ? 'the peak' : duration(table.moment_ns);
   return (
     <p className="memory-facts">
@@ -105,7 +105,7 @@ function Facts({ table, scope }: PartProps): ReactNode {
           {reserved_bytes !== null && ` of ${bytes(reserved_bytes)} reserved`}:{' '}
         </span>
       )}
-      {untold_bytes === null && recorded_bytes === 0 ? (
+      {unrecorded_bytes === null && recorded_bytes === 0 ? (
         'its allocations were not recorded.'
       ) : (
         <span>

@@ -139,7 +139,7 @@ function Finding({ run, result }: { readonly run: RunState; readonly result: Run
   const { severity, title, saving } = finding;
   const notes = [
     saving ? savingOf(result, saving) : 'no saving estimated',
-    finding_count > 1 ? `${count(finding_count - 1)} more` : '',
+    finding_count > 1 ? plural(finding_count - 1, 'more finding') : '',
   ];
   return (
     <>

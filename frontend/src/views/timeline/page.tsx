@@ -13,7 +13,10 @@ function NoEvents(): ReactNode {
   return (
     <div className="page">
       <Empty icon="timeline" title="No events to show">
-        <p>This trace contains no event with a start and a duration. Record some steps:</p>
+        <p>
+          This trace contains no event with a start and a duration. Record some steps of a script
+          without changing it:
+        </p>
         <RecordHint />
       </Empty>
     </div>

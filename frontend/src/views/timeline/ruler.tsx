@@ -36,7 +36,8 @@ function drawTicks(frame: Frame, viewer: Viewer): void {
       context.fillRect(Math.round(x + minor * minorPx), heightPx - 4, 1, 4);
     }
     context.fillStyle = tokens.muted;
-    if (x + 4 > anchorPx) context.fillText(label, x + 4, heightPx / 2 - 2);
+    const isWhole = x + 4 + context.measureText(label).width <= widthPx; // "10" of "100 ms" misleads
+    if (x + 4 > anchorPx && isWhole) context.fillText(label, x + 4, heightPx / 2 - 2);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The charts of the trends, and their table. Pure. */
 import type { TrendPoint, Trends } from '../../api/types.gen';
-import type { Series } from '../../charts/small_multiple';
+import type { Series, Steps } from '../../charts/small_multiple';
 import { colourOf } from '../../core/colour';
 import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
@@ -14,6 +14,7 @@ export interface Panel {
   readonly series: readonly Series[];
   readonly tickY: (value: number) => string;
   readonly format: (value: number) => string;
+  readonly steps?: Steps;
   /** Least end of the axis. */
   readonly mostY?: number;
   /** The text without data. */
@@ -138,6 +139,7 @@ function findingsPanel(points: readonly TrendPoint[]): Panel {
     })),
     tickY: count,
     format: count,
+    steps: 'counts',
     mostY: 3,
     none: '',
   };
@@ -176,6 +178,7 @@ const LINES: readonly OneLine[] = [
     figure: 'memory_peak_bytes',
     colour: colourOf('cpu'),
     format: bytes,
+    steps: 'bytes',
     none: 'No device memory was recorded. Record it with profile(profile_memory=True).',
   },
 ];
@@ -202,7 +205,9 @@ export const isEmpty = ({ series }: Panel): boolean =>
 function readingOf(series: Series, at: number, format: Panel['format']): string | null {
   if (series.kind === 'band') {
     const [low, high] = [series.low[at] ?? null, series.high[at] ?? null];
-    return low === null || high === null ? null : `${format(low)} – ${format(high)}`;
+    if (low === null || high === null) return null;
+    const [from, to] = [format(low), format(high)];
+    return from === to ? from : `${from} – ${to}`;
   }
   const value = series.values[at] ?? null;
   return value === null || (series.kind === 'column' && value === 0) ? null : format(value);

@@ -1,7 +1,7 @@
 import { type ReactNode, type RefObject, useMemo, useState } from 'react';
 import type { Runs, TrendPoint, Trends } from '../../api/types.gen';
 import { SmallMultiple, type SmallMultipleProps } from '../../charts/small_multiple';
-import { bytes, plural } from '../../core/format';
+import { plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
 import { Card } from '../../widgets/card';
@@ -73,7 +73,7 @@ function PanelCard({ panel, at, where, chart }: PanelProps): ReactNode {
           <SmallMultiple
             series={panel.series}
             tickY={panel.tickY}
-            isBytes={panel.format === bytes}
+            steps={panel.steps}
             {...(panel.mostY === undefined ? {} : { mostY: panel.mostY })}
             {...chart}
           />

@@ -109,6 +109,7 @@ describe('the charts', () => {
     expect(largestOf([column([1, 5]), column([3, null])], 2)).toBe(5);
     expect(largestOf([column([1, 5]), column([3, 1])], 2)).toBe(6);
     expect([roundStep(1), roundStep(0.83), roundStep(50_000_000)]).toEqual([0.5, 0.5, 20_000_000]);
+    expect([1, 4, 7, 8].map((most) => roundStep(most, 'counts'))).toEqual([1, 2, 5, 5]);
   });
 });
 

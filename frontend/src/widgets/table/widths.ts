@@ -8,17 +8,17 @@ const NAME_PX = 230;
 const TEXT_PX = 180;
 const NUMBER_PX = 84;
 /** Digits and the bar. */
-const SHARE_PX = 112;
+const SHARE_PX = 118;
 /** Longer labels are cut; the tooltip has them. */
-const MOST_PX = 170;
+const MOST_PX = 180;
 /** Letter widths of labels, and the space next to them. */
 const LETTERS: readonly (readonly [RegExp, number])[] = [
-  [/[mwMW]/, 11.2],
-  [/[fijlrtI/ ().]/, 4.6],
-  [/[A-Z]/, 8.6],
+  [/[mwMW]/, 12],
+  [/[fijlrtI/ ().]/, 5.2],
+  [/[A-Z]/, 9.2],
 ];
-const LETTER_PX = 7.1;
-const BESIDE_PX = 31;
+const LETTER_PX = 8;
+const BESIDE_PX = 33;
 /** Columns with short text. */
 const SHORT_PX = 104;
 const SHORT: ReadonlySet<string> = new Set([
@@ -58,7 +58,8 @@ function labelWidth(label: string): number {
 }
 
 function leastWidth({ key, unit }: Column): number {
-  if (!isNumeric(unit)) return SHORT.has(key) || key.startsWith('is_') ? SHORT_PX : TEXT_PX;
+  if (key.startsWith('is_')) return NUMBER_PX;
+  if (!isNumeric(unit)) return SHORT.has(key) ? SHORT_PX : TEXT_PX;
   return unit === 'share' ? SHARE_PX : NUMBER_PX;
 }
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.memory_peak import device_properties
 from stepscope.analyses.core.window import complete_steps
+from stepscope.analyses.settings.record_command import OPTIONS, command, is_of_command
+from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.analyses.settings.unrecorded_steps import (
     USE_RECORDER,
     WAIT_COUNT,
@@ -142,7 +144,7 @@ FLAGS: tuple[Flag, ...] = (
 def record_next(trace: Trace) -> tuple[RecordNext, ...]:
     """Return the data that the trace lacks, each with the argument that records it."""
     return tuple(
-        RecordNext(flag=flag.name, why=flag.why, code=_line(trace, flag.argument))
+        RecordNext(flag=flag.name, why=flag.why, code=_code(trace, flag.argument))
         for flag in FLAGS
         if flag.is_missing(trace)
     )
@@ -150,9 +152,16 @@ def record_next(trace: Trace) -> tuple[RecordNext, ...]:
 
 @computed
 def profile_call(trace: Trace) -> str:
-    """Return a profiler call that records the trace's data and the missing data (`# new`)."""
+    """Return a profiler call that records the trace's data and the missing data (`# new`).
+
+    Of a trace of `stepscope record`, it is the command with options for all of this data.
+    """
     package, _ = _activity(trace)
     missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
+    if is_of_command(trace):
+        settings = recorded_settings(trace).profiler
+        missing |= {name for name in ("with_stack", "profile_memory") if getattr(settings, name)}
+        return command(*(option for name, option in OPTIONS.items() if name[:-5] in missing))
     if "on_trace_ready" in missing:
         missing.add("schedule")  # whose `wait` the handler measures
     lines = [
@@ -177,6 +186,11 @@ def _arguments(trace: Trace) -> Iterator[str]:
     yield from ("activities", "schedule", "on_trace_ready")
     yield from ("record_shapes", "profile_memory", "with_stack")
     yield from (flag for flag in PRESERVED if trace.metadata.get(flag) in (1, True))
+
+
+def _code(trace: Trace, argument: str) -> str:
+    option = OPTIONS.get(f"{argument}=True", "") if is_of_command(trace) else ""
+    return option or _line(trace, argument)
 
 
 def _line(trace: Trace, argument: str) -> str:

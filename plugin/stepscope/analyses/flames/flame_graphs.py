@@ -270,7 +270,7 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
 
 def unrecorded_bytes(peak: Peak) -> int:
     """Return the memory without any record; 0 if unknown, or if records are missing."""
-    unrecorded = peak.untold_bytes
+    unrecorded = peak.unrecorded_bytes
     if np.isnan(unrecorded) and not len(peak.live):  # no totals, and nothing could be paired
         unrecorded = float(peak.curve.change_bytes[peak.at])
     return int(unrecorded) if unrecorded > 0 else 0

@@ -6,6 +6,8 @@ import numpy as np
 
 from stepscope.analyses.core.window import window
 from stepscope.analyses.health._check import UNLIKELY_SHARE, by_share, examples, on_device
+from stepscope.analyses.settings.record_command import command, is_of_command
+from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import duration, share, significant
 from stepscope.base.report import HealthItem
@@ -18,7 +20,6 @@ DOUBTFUL_SHARE = 0.2
 """Fraction of the window from which mostly the start-up is measured."""
 FAR_LONGER = 5
 """Ratio to the longest collective of all later steps: a peer had not begun yet."""
-WARM_UP = "Warm up for longer: torch.profiler.schedule(wait=1, warmup=2, active=3)."
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
@@ -48,9 +49,17 @@ def _slow_step(trace: Trace) -> Iterator[HealthItem]:
             f"median of the others ({duration(median)}): something was still starting up"
         ),
         action="it counts like the other steps",
-        remedy=WARM_UP,
+        remedy=_warm_up(trace),
         examples=examples(trace, event, lambda _: f"lasts {duration(first)}"),
     )
+
+
+def _warm_up(trace: Trace) -> str:
+    """Return the remedy: two more steps of warm-up than were recorded."""
+    warmup = max(2, (recorded_settings(trace).profiler.schedule.warmup or 0) + 2)
+    if is_of_command(trace):
+        return f"Warm up for longer: {command(f'--warmup {warmup}')}"
+    return f"Warm up for longer: torch.profiler.schedule(wait=1, warmup={warmup}, active=3)."
 
 
 def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
@@ -82,7 +91,7 @@ def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
             f"{duration(int(others.max()))}: another rank had not begun yet"
         ),
         action="it counts as communication",
-        remedy=f"Let all ranks begin together (torch.distributed.barrier()). {WARM_UP}",
+        remedy=f"Let all ranks begin together (torch.distributed.barrier()). {_warm_up(trace)}",
         examples=examples(trace, frame["event"].to_numpy()[[row]], lambda _: on_device(trace, row)),
     )
 

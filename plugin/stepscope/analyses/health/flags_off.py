@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stepscope.analyses.core.record_next import FLAGS
+from stepscope.analyses.settings.record_command import remedy_for
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
@@ -17,7 +18,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
                 count=1,
                 nature="gap",
                 message=flag.message,
-                remedy=flag.remedy,
+                remedy=remedy_for(trace, flag.remedy),
             )
 
 

@@ -32,7 +32,7 @@ SCHEMA: Schema = (
     Column("change_bytes", "int64", "bytes", "More than when the recording began."),
     Column("recorded_bytes", "int64", "bytes", "Of it, allocated while recording."),
     Column("earlier_bytes", "int64", "bytes", "Allocated before, and freed while recording."),
-    Column("untold_bytes", "float64", "bytes", "The rest of what was allocated: before the"
+    Column("unrecorded_bytes", "float64", "bytes", "The rest of what was allocated: before the"
            " recording, and held beyond it. NaN: no totals."),
     Column("reserved_bytes", "float64", "bytes", "Reserved then; NaN: the allocator keeps none."),
     Column("unused_bytes", "float64", "bytes", "Reserved then and not allocated; NaN: not known."),
@@ -71,7 +71,7 @@ class Peak:
         return np.asarray(self.pairs.state[self.live] == EARLIER)
 
     @property
-    def untold_bytes(self) -> float:
+    def unrecorded_bytes(self) -> float:
         """Bytes that no event explains; below 0 where events are missing. NaN: no totals."""
         recorded = self.earlier_bytes + self.recorded_bytes
         return float(self.curve.allocated_bytes[self.at]) - recorded
@@ -140,7 +140,7 @@ def _figures(trace: Trace, peak: Peak) -> dict[str, float]:
         "change_bytes": int(curve.change_bytes[at]),
         "recorded_bytes": peak.recorded_bytes,
         "earlier_bytes": peak.earlier_bytes,
-        "untold_bytes": peak.untold_bytes,
+        "unrecorded_bytes": peak.unrecorded_bytes,
         "reserved_bytes": reserved[at],
         "unused_bytes": reserved[at] - curve.allocated_bytes[at],
         "most_reserved_bytes": most,

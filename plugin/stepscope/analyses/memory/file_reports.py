@@ -133,8 +133,8 @@ def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryRep
     holders = snapshot_tables.HOLDERS
     sections: tuple[tuple[str, str, tuple[Schema, pd.DataFrame]], ...] = (
         ("peak", "Peak of each device", (DEVICE_SCHEMA, devices)),
-        ("holders", "Who held the peak", (holders, _most_first(at_peak))),
-        ("held", "Who holds it in the end", (holders, _most_first(at_end))),
+        ("holders", "Memory at the peak", (holders, _most_first(at_peak))),
+        ("held", "Memory held at the end", (holders, _most_first(at_end))),
         ("fragmentation", "Reserved memory", (snapshot_tables.POOLS, pools)),
         ("blocks", "Largest that is still held", (BLOCK_SCHEMA, _largest(snapshot))),
         ("ooms", "Out of memory", (snapshot_tables.OOMS, ooms)),

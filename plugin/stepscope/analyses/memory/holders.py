@@ -21,12 +21,12 @@ from stepscope.model.trace import Trace, computed
 
 By = Literal["operator", "module", "stack"]
 NAMES = {"operator": operator_names, "module": module_names, "stack": user_stacks}
-RECORDED, EARLIER, UNTOLD = ("recorded", "earlier", "untold")
+RECORDED, EARLIER, UNRECORDED = ("recorded", "earlier", "unrecorded")
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
     Column("holder", "object", "text", "Who allocated it; None: nothing ran that has a name."),
     Column("origin", "object", "text", "`recorded`; `earlier`: allocated before the recording and"
-           " freed in it; `untold`: the rest of the total, below 0 where records are missing."),
+           " freed in it; `unrecorded`: the rest of the total, below 0 where records are missing."),
     Column("held_bytes", "int64", "bytes", "Held at the peak of the device."),
     Column("peak_share", "float64", "share", "Of all that the device held at its peak."),
     Column("allocation_count", "int64", "count", "Number of allocations; 0 if not recorded."),
@@ -89,24 +89,24 @@ def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
             "largest_bytes": extremes(size, group, len(keys))[1],
         }
     )
-    table = _with_untold(table, peak)
+    table = _with_unrecorded(table, peak)
     total = int(table["held_bytes"].sum())
     table["peak_share"] = table["held_bytes"] / total if total > 0 else np.nan
     table["peak_share"] = table["peak_share"].astype(np.float64)
     return table.sort_values("held_bytes", ascending=False, kind="stable")
 
 
-def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
+def _with_unrecorded(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
     """Return the table with a row for the bytes that no event explains."""
-    untold = peak.untold_bytes
-    if np.isnan(untold) and not len(peak.live):  # no totals, and nothing could be paired
-        untold = float(peak.curve.change_bytes[peak.at])
-    if np.isnan(untold) or untold == 0:
+    unrecorded = peak.unrecorded_bytes
+    if np.isnan(unrecorded) and not len(peak.live):  # no totals, and nothing could be paired
+        unrecorded = float(peak.curve.change_bytes[peak.at])
+    if np.isnan(unrecorded) or unrecorded == 0:
         return table
     row = {
         "holder": pd.Series([None], dtype=object),
-        "origin": pd.Series([UNTOLD], dtype=object),
-        "held_bytes": np.array([untold], dtype=np.int64),
+        "origin": pd.Series([UNRECORDED], dtype=object),
+        "held_bytes": np.array([unrecorded], dtype=np.int64),
         "allocation_count": np.zeros(1, dtype=np.int64),
         "largest_bytes": np.zeros(1, dtype=np.int64),
     }

@@ -168,9 +168,9 @@ def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
     schemas = memory_at_peak.SCHEMA, memory_holders.SCHEMA
     makers: tuple[tuple[str, str, Schema, Callable[[], pd.DataFrame]], ...] = (
         ("peak", "Peak of each device", schemas[0], lambda: peaks),
-        ("holders", "Who held the peak, by operator", schemas[1], lambda: _by(trace, "operator")),
-        ("modules", "Who held the peak, by module", schemas[1], lambda: _by(trace, "module")),
-        ("stacks", "Who held the peak, by stack", schemas[1], lambda: _by(trace, "stack")),
+        ("holders", "Memory at the peak, by operator", schemas[1], lambda: _by(trace, "operator")),
+        ("modules", "Memory at the peak, by module", schemas[1], lambda: _by(trace, "module")),
+        ("stacks", "Memory at the peak, by stack", schemas[1], lambda: _by(trace, "stack")),
         ("growth", "Growth", memory_growth.SCHEMA, lambda: memory_growth.memory_growth(trace)),
         (
             "leaks",
