@@ -66,15 +66,15 @@ def memory_growth(trace: Trace) -> pd.DataFrame:
 
 
 def _figures(level: Floats, room: float) -> dict[str, float | str]:
-    trend, known = slope(level), level[~np.isnan(level)]
-    confidence = _confidence(trend, len(known))
+    trend, ends = slope(level), level[~np.isnan(level)]
+    confidence = _confidence(trend, len(ends))
     grows = confidence != "none"
     return {
-        "step_count": len(known),
+        "step_count": len(ends),
         "growth_bytes": trend.median,
         "least_growth_bytes": trend.low,
         "most_growth_bytes": trend.high,
-        "total_growth_bytes": known[-1] - known[0] if len(known) else np.nan,
+        "total_growth_bytes": ends[-1] - ends[0] if len(ends) else np.nan,
         "trend": trend.z,
         "confidence": confidence,
         "full_after_step_count": max(room, 0.0) / trend.median if grows else np.nan,
