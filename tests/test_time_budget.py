@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from loading import SAMPLE_LOGS, trace_at, trace_of
+from stepscope import rules
 from stepscope.advice import TraceAdvice, advise, advise_trace
 from stepscope.base.findings import Outcome
 from stepscope.model.trace import Run
@@ -149,6 +150,14 @@ def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
     culprits = {rule.culprit for rule in all_rules() if rule.culprit}
     first = {culprit.partition(" ")[0] for culprit in culprits}
     assert {word for word in first if not word.endswith("ing")} <= things
+
+
+def test_each_rule_that_claims_a_saving_has_a_culprit() -> None:
+    folder = Path(rules.__file__).parent
+    sources = {each.id: folder / f"{each.id.replace('-', '_')}.py" for each in all_rules()}
+    claims = {name for name, path in sources.items() if "claims=" in path.read_text()}
+    assert len(claims) > 50
+    assert claims - {each.id for each in all_rules() if each.culprit} == set()
 
 
 def test_a_verdict_gives_a_cost_as_a_range(shared_traces: Path) -> None:

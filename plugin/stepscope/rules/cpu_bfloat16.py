@@ -224,4 +224,5 @@ RULE = Rule(
     origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: the pair in "
     "sample_logs/mixed_precision",
     aliases=("cpu-bf16",),
+    culprit="float32 without bfloat16",
 )

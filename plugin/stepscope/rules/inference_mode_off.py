@@ -170,4 +170,5 @@ RULE = Rule(
         "/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="PyTorch's tuning guide: disable gradient calculation for validation or inference",
+    culprit="recording gradients",
 )

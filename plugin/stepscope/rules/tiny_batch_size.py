@@ -445,4 +445,5 @@ RULE = Rule(
         "https://docs.aws.amazon.com/sagemaker/latest/dg/debugger-built-in-profiler-rules.html",
     ),
     origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels; on CPUs ours",
+    culprit="the small batch",
 )
