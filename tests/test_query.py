@@ -29,7 +29,7 @@ from stepscope.queries.examples import EXAMPLES
 from stepscope.queries.execution import QueryLimits, QueryResult, check_query, run_query
 from stepscope.queries.sandbox import SandboxOutcome, SandboxRequest, TableSource
 from stepscope.queries.sandbox import outcome as run_in_sandbox
-from stepscope.queries.statement import KEYWORDS, quoted, sql_name, table_names, tables_of
+from stepscope.queries.statement import KEYWORDS, quoted, sql_name, table_names
 from stepscope.render import query_rows
 from stepscope.render.table_export import schema_of
 from stepscope.tables import all_tables, find
@@ -125,6 +125,9 @@ def test_a_query_of_everything_is_the_exported_table(tmp_path: Path) -> None:
 
 
 def test_only_the_tables_of_the_query_are_computed() -> None:
+    def tables_of(sql: str) -> tuple[str, ...]:
+        return check_query(sql, LIMITS)
+
     assert tables_of("select 1") == ()
     assert tables_of('from Kernels k join "kernel-events" e using (name)') == (
         "kernels",
@@ -135,7 +138,7 @@ def test_only_the_tables_of_the_query_are_computed() -> None:
     assert tables_of("explain analyze select * from steps") == ("steps",)
     assert tables_of("summarize steps") == ("steps",)
     assert tables_of("describe steps") == ()
-    assert tables_of("select 'kernels', steps.number from nowhere as steps") == ()
+    assert tables_of("select 'kernels', steps.a from (select 1 as a) as steps") == ()
 
 
 def test_names_that_no_trace_is_read_for_are_answered_at_once(tmp_path: Path) -> None:
@@ -280,7 +283,7 @@ READING_ONLY = [
 def test_other_statements_are_refused(sql: str, tmp_path: Path) -> None:
     path = tmp_path / "written"
     with pytest.raises(QueryError, match="one statement that reads"):
-        tables_of(sql.format(path=path))
+        check_query(sql.format(path=path), LIMITS)
 
 
 @pytest.mark.parametrize("sql", READING_ONLY)
@@ -332,6 +335,11 @@ def test_files_the_network_and_variables_cannot_be_read(sql: str, tmp_path: Path
 def test_a_query_that_needs_too_much_memory_is_ended(sql: str) -> None:
     with pytest.raises(QueryError, match="of memory"):
         run_query(sql, LIMITS)
+
+
+def test_a_query_whose_syntax_needs_too_much_memory_is_ended() -> None:
+    with pytest.raises(QueryError, match="of memory"):
+        check_query("with a as (" * 12 + "select 1", LIMITS)
 
 
 def test_no_progress_is_drawn_into_the_answer_of_a_long_query() -> None:

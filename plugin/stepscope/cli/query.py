@@ -148,11 +148,9 @@ def _run(
 ) -> "QueryResult":
     """Check the query on empty tables, read those that it names, and run it."""
     from stepscope.queries.execution import check_query, run_query
-    from stepscope.queries.statement import tables_of
 
-    names = tables_of(sql)
     limits = _limits(output, effort)
-    check_query(sql, limits)
+    names = check_query(sql, limits)
     if not names:
         return run_query(sql, limits)
     request = TableRequest(names=names, form="parquet")
