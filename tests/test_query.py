@@ -228,6 +228,7 @@ MISTAKES = [
     ("select '" + "x" * 10_000 + "'", "longer than 10,000 characters"),
     ("select cast('x' as int)", "Could not convert string"),
     ("select $a", "parameters"),
+    ("select '\udcff'", "not UTF-8"),
 ]
 
 
@@ -383,6 +384,13 @@ def test_a_damaged_file_costs_only_its_rows(log: Path) -> None:
     result = run(log, "select count(*) as n from kernels")
     assert result.stdout == "n\n3\n"
     assert "c.1.pt.trace.json" in result.stderr
+
+
+@pytest.mark.parametrize("timeout", ["nan", "inf", "1e10"])
+def test_a_time_limit_is_one_of_timers(timeout: str) -> None:
+    result = run("nowhere", "select 1", "--timeout", timeout)
+    assert result.exit_code == 2
+    assert "--timeout" in result.stderr
 
 
 def test_a_path_and_a_query_are_needed(log: Path) -> None:

@@ -83,6 +83,9 @@ def check_query(sql: str, limits: QueryLimits) -> tuple[str, ...]:
     if len(sql) > MOST_CHARACTERS:
         msg = f"the query is longer than {MOST_CHARACTERS:,} characters"
         raise QueryError(msg)
+    if sql != sql.encode(errors="replace").decode():
+        msg = "the query is not UTF-8"
+        raise QueryError(msg)
     with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         request = _request(sql, limits, {}, str(Path(folder, "rows.arrow")))
         outcome = _run(msgspec.structs.replace(request, is_only_checked=True), limits)
