@@ -466,6 +466,7 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
         ),
         ("profile = 'trainin'", "there is no profile 'trainin'. Did you mean training"),
         ("select = [", "is not valid TOML"),
+        (f"select = {'[' * 5000}", "is not valid TOML"),
         ("gpus = 0", "gpus: Expected `int` >= 1"),
         ("gpus = 1.5", "gpus: Expected `int`, got `float`"),
         ("price = -1", "price: Expected `float` >= 0"),
@@ -485,6 +486,12 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(
         read_settings(path)
     assert message in str(refused.value)
     assert str(refused.value).startswith(f"{path}: ")
+
+
+def test_a_byte_order_mark_is_no_text_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "stepscope.toml"
+    path.write_text("preview = true", encoding="utf-8-sig")
+    assert read_settings(path) != AdviceSettings()
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

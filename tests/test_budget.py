@@ -16,7 +16,7 @@ from logs import ROWS
 from stepscope import storage
 from stepscope.api.prefetch import prepare
 from stepscope.base import host_limits
-from stepscope.base.config import CacheSettings, Settings, settings, size_bytes
+from stepscope.base.config import CacheSettings, Settings, file_limits, settings, size_bytes
 from stepscope.base.errors import UnreadableError, UsageError
 from stepscope.readers import memory_estimate, memory_size
 from stepscope.readers.eta import Clock, EtaEstimator
@@ -131,6 +131,15 @@ def test_sizes_have_units_in_powers_of_1024(text: str, expected: int) -> None:
 def test_what_is_no_setting_is_refused_by_its_name(name: str, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=f"^{name} is '{text}': .*{said}"):
         settings({name: text})
+
+
+def test_a_setting_beyond_all_machines_is_no_limit() -> None:
+    many = "9" * 5000
+    limits = {"STEPSCOPE_MAX_EVENTS": many, "STEPSCOPE_MAX_JSON": f"{many}T"}
+    huge = settings({"STEPSCOPE_JOBS": many, "STEPSCOPE_MEMORY": many, **limits})
+    assert huge.memory_bytes == file_limits(limits).json_bytes == 2**60
+    assert huge.jobs == file_limits(limits).events == 9 * 10**9
+    assert settings({}, response_seconds=10**30).response_seconds < threading.TIMEOUT_MAX
 
 
 def test_jobs_are_at_least_one() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -526,6 +527,14 @@ def test_ctrl_c_ends_everything_at_once(tmp_path: Path) -> None:
         stdout, stderr = process.communicate(timeout=LONG_SECONDS)
     assert (process.returncode, stdout, stderr) == (130, "", "")
     until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_from_the_start_lead_to_nowhere(log: Path, closed: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m stepscope advise {shlex.quote(str(log))} {closed}"
+    done = subprocess.run(["sh", "-c", command], check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_terminal_is_told_how_far_it_is(log: Path) -> None:

@@ -29,7 +29,7 @@ from stepscope.queries.examples import EXAMPLES
 from stepscope.queries.execution import QueryLimits, QueryResult, check_query, run_query
 from stepscope.queries.sandbox import SandboxOutcome, SandboxRequest, TableSource
 from stepscope.queries.sandbox import outcome as run_in_sandbox
-from stepscope.queries.statement import KEYWORDS, quoted, sql_name, table_names, tables_of
+from stepscope.queries.statement import KEYWORDS, quoted, sql_name, table_names
 from stepscope.render import query_rows
 from stepscope.render.table_export import schema_of
 from stepscope.tables import all_tables, find
@@ -125,6 +125,9 @@ def test_a_query_of_everything_is_the_exported_table(tmp_path: Path) -> None:
 
 
 def test_only_the_tables_of_the_query_are_computed() -> None:
+    def tables_of(sql: str) -> tuple[str, ...]:
+        return check_query(sql, LIMITS)
+
     assert tables_of("select 1") == ()
     assert tables_of('from Kernels k join "kernel-events" e using (name)') == (
         "kernels",
@@ -135,7 +138,7 @@ def test_only_the_tables_of_the_query_are_computed() -> None:
     assert tables_of("explain analyze select * from steps") == ("steps",)
     assert tables_of("summarize steps") == ("steps",)
     assert tables_of("describe steps") == ()
-    assert tables_of("select 'kernels', steps.number from nowhere as steps") == ()
+    assert tables_of("select 'kernels', steps.a from (select 1 as a) as steps") == ()
 
 
 def test_names_that_no_trace_is_read_for_are_answered_at_once(tmp_path: Path) -> None:
@@ -225,6 +228,7 @@ MISTAKES = [
     ("select '" + "x" * 10_000 + "'", "longer than 10,000 characters"),
     ("select cast('x' as int)", "Could not convert string"),
     ("select $a", "parameters"),
+    ("select '\udcff'", "not UTF-8"),
 ]
 
 
@@ -280,7 +284,7 @@ READING_ONLY = [
 def test_other_statements_are_refused(sql: str, tmp_path: Path) -> None:
     path = tmp_path / "written"
     with pytest.raises(QueryError, match="one statement that reads"):
-        tables_of(sql.format(path=path))
+        check_query(sql.format(path=path), LIMITS)
 
 
 @pytest.mark.parametrize("sql", READING_ONLY)
@@ -334,6 +338,11 @@ def test_a_query_that_needs_too_much_memory_is_ended(sql: str) -> None:
         run_query(sql, LIMITS)
 
 
+def test_a_query_whose_syntax_needs_too_much_memory_is_ended() -> None:
+    with pytest.raises(QueryError, match="of memory"):
+        check_query("with a as (" * 12 + "select 1", LIMITS)
+
+
 def test_no_progress_is_drawn_into_the_answer_of_a_long_query() -> None:
     result = run_query("select current_setting('enable_progress_bar')", LIMITS)
     assert values(result) == [(False,)]
@@ -375,6 +384,13 @@ def test_a_damaged_file_costs_only_its_rows(log: Path) -> None:
     result = run(log, "select count(*) as n from kernels")
     assert result.stdout == "n\n3\n"
     assert "c.1.pt.trace.json" in result.stderr
+
+
+@pytest.mark.parametrize("timeout", ["nan", "inf", "1e10"])
+def test_a_time_limit_is_one_of_timers(timeout: str) -> None:
+    result = run("nowhere", "select 1", "--timeout", timeout)
+    assert result.exit_code == 2
+    assert "--timeout" in result.stderr
 
 
 def test_a_path_and_a_query_are_needed(log: Path) -> None:

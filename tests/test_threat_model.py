@@ -305,6 +305,24 @@ def test_what_is_no_file_is_named_and_the_others_are_read(
     assert "x.1.pt.trace.json" in result.output
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are Unicode")
+def test_names_of_other_bytes_than_utf_8_are_shown_escaped(tmp_path: Path) -> None:
+    for name in (b"run\xff", b"run\xfe"):
+        write_run(tmp_path / os.fsdecode(name), os.fsdecode(b"w\xff"))
+    for command in ("advise", "health"):
+        result = CliRunner().invoke(cli, [command, str(tmp_path), "--format", "json"])
+        assert result.exit_code == 0, result.output
+        assert r"w\\udcff" in result.stdout
+    rows = ["export", str(tmp_path), "--table", "kernels", "--format", "json"]
+    rows += ["--run", os.fsdecode(b"run\xff")]
+    assert r"run\\udcff" in CliRunner().invoke(cli, rows).stdout
+    catalog = Catalog([LogDirectory(path=str(tmp_path))])
+    catalog.scan()
+    client = create_app(catalog).test_client()
+    names = [run["name"] for run in client.get("/api/runs").get_json()["runs"]]
+    assert names == [r"run\udcfe", r"run\udcff"]
+
+
 # Long texts
 
 

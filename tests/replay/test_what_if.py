@@ -37,6 +37,17 @@ def test_another_form_is_refused_with_the_right_one(text: str) -> None:
         parse_scale(text)
 
 
+def test_a_factor_has_an_upper_limit() -> None:
+    with pytest.raises(UsageError, match="a factor is at most 100"):
+        parse_scale("kernels:a=" + "9" * 400)
+
+
+def test_times_beyond_64_bits_stay_long() -> None:
+    trace = trace_at(next((SAMPLE_LOGS / "synthetic_item_sync" / "fault").glob("*.gz")))
+    many = predict(trace, WhatIf(scales=(parse_scale("operators:*=100"),) * 50))
+    assert many.simulated_ns > 1e6 * many.recorded_ns
+
+
 def test_without_loading_the_step_is_that_of_the_recorded_fix() -> None:
     log = str(SAMPLE_LOGS / "synthetic_dataloader" / "fault")
     result = json.loads(run(log, "--scale", "operators:*DataLoader*=0", "--format", "json").output)

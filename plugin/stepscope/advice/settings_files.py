@@ -169,10 +169,10 @@ def option_changes(assignments: Iterable[str]) -> Changes:
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror})"
-    except ValueError as error:  # invalid TOML or UTF-8, or a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8, thousands of digits
         msg = f"{path}: is not valid TOML ({error})"
     raise UsageError(msg)
 

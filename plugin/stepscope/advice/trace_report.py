@@ -115,7 +115,7 @@ def _notes_on_times(report: DeviceReport, note: str) -> dict[str, str]:
 def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
     """Return the health of one file."""
     return FileHealth(
-        path=trace.path,
+        path=urls.redacted(trace.path),
         run=run,
         name=trace.worker,
         span=trace.span,

@@ -16,7 +16,7 @@ from stepscope.catalog.file_state import Entry, Ready, Summarised
 from stepscope.model.table import RunTable
 from stepscope.model.trace import Trace
 from stepscope.queries import statement
-from stepscope.queries.execution import QueryLimits, QueryResult, run_query
+from stepscope.queries.execution import QueryLimits, QueryResult, check_query, run_query
 from stepscope.render import query_rows, table_listing
 from stepscope.render.table_export import (
     GatheredTable,
@@ -80,11 +80,12 @@ def run_table_query(sql: str, traces: QueriedTraces, settings: Settings) -> Tabl
         MissingDataError: no trace has the data of one of its tables.
     """
     statement.require()
-    names = statement.tables_of(sql)
+    limits = _limits(settings)
+    names = check_query(sql, limits)
     with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         tables = _tables(names, traces, folder)
         paths = {table.name: [rows.path for rows in table.rows] for table in tables}
-        result = run_query(sql, _limits(settings), paths)
+        result = run_query(sql, limits, paths)
     notes = (*_missing_traces(names, traces), *_missing_tables(tables))
     return TableQueryResult(result=result, names=names, notes=notes)
 

@@ -17,6 +17,12 @@ MOST_JOBS = 16
 """Default limit: with more, the disk is the bottleneck."""
 SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MOST_BYTES = 2**60
+"""A larger size means the same: no limit."""
+MOST_NUMBER = 9 * 10**9
+"""A larger number means the same; timers do not take seconds of more than three centuries."""
+MOST_DIGITS = 1_000
+"""Digits of a number that are read: Python refuses to read thousands."""
 MANY_RECORDINGS = 16
 """Runs with at least this number of traces get summaries by default."""
 OFF = frozenset({"", "0", "no", "off", "false"})
@@ -146,7 +152,7 @@ def size_bytes(text: str, name: str) -> int:
     if match is None:
         msg = f"{name} is {text!r}: it must be a size, such as 8G or 512M"
         raise UsageError(msg)
-    return int(float(match["number"]) * UNITS[match["unit"].upper()])
+    return int(min(float(match["number"]) * UNITS[match["unit"].upper()], MOST_BYTES))
 
 
 def _jobs(environment: Mapping[str, str], option: int | None) -> int:
@@ -228,7 +234,7 @@ def _whole(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip().replace("_", "")
     if not text:
         return default
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or not text.strip("0"):
         msg = f"{name} is {text!r}: it must be a whole number above zero"
         raise UsageError(msg)
-    return int(text)
+    return min(int(text[:MOST_DIGITS]), MOST_NUMBER)

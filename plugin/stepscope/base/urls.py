@@ -57,8 +57,14 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if is_remote(folder) else str(PurePath(folder, name))
 
 
+def displayed(path: str) -> str:
+    """Return a path as text of UTF-8, whatever the bytes of its names are."""
+    return path.encode(errors="backslashreplace").decode()
+
+
 def name(path: str) -> str:
-    """Return the last part of a path; the host of a URL without a path."""
+    """Return the last part of a path, for display; the host of a URL without a path."""
+    path = displayed(path)
     if not is_remote(path):
         return PurePath(path).name
     return _page(path).partition("://")[2].rstrip("/").rpartition("/")[2]
@@ -97,8 +103,9 @@ def redacted(text: str, path: str = "") -> str:
     """Return text for display, without users, passwords and queries of its URLs.
 
     A query (`?X-Amz-Signature=…`) is often equivalent to a password. The secrets of `path` are
-    removed wherever they occur.
+    removed wherever they occur. Bytes of a file's name that are not UTF-8 are escaped.
     """
+    text = displayed(text)
     for secret in _secrets(path):
         text = text.replace(secret, "***")
     if "://" not in text:

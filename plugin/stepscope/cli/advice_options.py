@@ -1,28 +1,19 @@
 """Command-line options that select rules and configure advice."""
 
 from dataclasses import dataclass, replace
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stepscope.cli import completion
-from stepscope.cli.options import with_options
+from stepscope.cli.options import NumberRange, with_options
 
 if TYPE_CHECKING:
     from stepscope.advice.settings import AdviceSettings
 
 MOST_GPUS, MOST_PRICE = 10_000_000, 1e9
 """Limits of `advice.settings`, repeated here because that module is imported late."""
-
-
-def _price(_context: click.Context, _option: click.Parameter, price: float | None) -> float | None:
-    """Refuse NaN, which `FloatRange` accepts."""
-    if price is not None and isnan(price):
-        msg = "it must be a number"
-        raise click.BadParameter(msg)
-    return price
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +126,7 @@ with_rules = with_options(
     ),
     click.option(
         "--price",
-        type=click.FloatRange(min=0, max=MOST_PRICE),
-        callback=_price,
+        type=NumberRange(min=0, max=MOST_PRICE),
         metavar="NUMBER",
         help="Price of a GPU-hour in any currency, to estimate the saving in money.",
     ),

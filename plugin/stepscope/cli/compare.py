@@ -11,6 +11,7 @@ from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.options import NumberRange
 from stepscope.cli.output import Printing, width, with_printing, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.summary_reading import Extraction, values_of
@@ -58,7 +59,7 @@ ROWS = 8
 @click.option(
     "--fail-on-regression",
     "percent",
-    type=click.FloatRange(min=0),
+    type=NumberRange(min=0),
     metavar="PERCENT",
     help="Exit with 1 if the mean step is longer by PERCENT, and the change is significant.",
 )

@@ -3,9 +3,28 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
+import click
+
 Command = Callable[..., None]
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers without NaN, which `FloatRange` accepts."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 (click's signature)
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number of a text."""
+        number = float(super().convert(value, param, ctx))
+        if isnan(number):
+            self.fail("it must be a number", param, ctx)
+        return number
 
 
 def with_options(

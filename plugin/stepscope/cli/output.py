@@ -174,7 +174,14 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def prepare_streams() -> None:
-    """Let output in any encoding replace characters that the encoding lacks, instead of failing."""
+    """Let output in any encoding replace characters that the encoding lacks, instead of failing.
+
+    A stream that is closed from the start, as in some services, leads to nowhere.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # opened files would get the number of the stream
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     codecs.register_error("stepscope", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

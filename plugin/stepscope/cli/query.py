@@ -11,7 +11,7 @@ import click
 
 from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_effort
-from stepscope.cli.options import with_options
+from stepscope.cli.options import NumberRange, with_options
 from stepscope.cli.output import is_coloured, print_content, width, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.table_reading import TableRequest, print_problems, read_tables
@@ -24,6 +24,8 @@ TEXT_ROWS = 40
 """Rows of text by default."""
 MOST_ROWS = 1_000_000
 MOST_BYTES = 2**30
+MOST_SECONDS = 1e9
+"""Largest `--timeout`: timers do not take more than a few centuries."""
 MEMORY_SHARE = 0.5
 """Fraction of the memory limit of traces, none of which is read meanwhile."""
 TO_STDOUT = "-"
@@ -70,7 +72,7 @@ with_output = with_options(
     ),
     click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=NumberRange(min=0, min_open=True, max=MOST_SECONDS),
         metavar="SECONDS",
         default=60,
         show_default=True,
@@ -148,11 +150,9 @@ def _run(
 ) -> "QueryResult":
     """Check the query on empty tables, read those that it names, and run it."""
     from stepscope.queries.execution import check_query, run_query
-    from stepscope.queries.statement import tables_of
 
-    names = tables_of(sql)
     limits = _limits(output, effort)
-    check_query(sql, limits)
+    names = check_query(sql, limits)
     if not names:
         return run_query(sql, limits)
     request = TableRequest(names=names, form="parquet")

@@ -38,11 +38,13 @@ class Selection:
 
 
 def _with_names(files: "list[TraceFile]", noun: str, names: Sequence[str]) -> "list[TraceFile]":
+    from stepscope.base import urls
     from stepscope.base.errors import UsageError, suggestion
 
     if not names or not files:
         return files
     existing = sorted({getattr(file, noun) for file in files})
+    names = [urls.displayed(name) for name in names]
     if unknown := sorted(set(names) - set(existing)):
         shown = ", ".join(existing[:MOST_NAMED])
         others = f" and {len(existing) - MOST_NAMED:,} more" if len(existing) > MOST_NAMED else ""

@@ -10,6 +10,7 @@ from stepscope.cli import completion
 from stepscope.cli.advice_options import RuleOptions, with_configuration
 from stepscope.cli.file_reading import Effort, with_effort, with_summaries
 from stepscope.cli.one_trace import one_at, run_task
+from stepscope.cli.options import NumberRange
 from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.whatif_ranks import (
@@ -23,7 +24,7 @@ from stepscope.cli.whatif_ranks import (
 if TYPE_CHECKING:
     from stepscope.replay.what_if import Prediction
 
-FACTOR = click.FloatRange(min=0, max=100)
+FACTOR = NumberRange(min=0, max=100)
 MOST_CORES = 4096
 
 

@@ -9,7 +9,7 @@ import click
 from stepscope.cli.advice_options import RuleOptions
 from stepscope.cli.file_reading import Effort
 from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
-from stepscope.cli.options import with_options
+from stepscope.cli.options import NumberRange, with_options
 from stepscope.cli.output import Printing, width, write_message
 from stepscope.cli.selection import Selection
 from stepscope.cli.summary_reading import Extraction, values_of
@@ -77,7 +77,7 @@ with_rank_options = with_options(
     ),
     click.option(
         "--network",
-        type=click.FloatRange(min=LEAST_SPEED, max=MOST_SPEED),
+        type=NumberRange(min=LEAST_SPEED, max=MOST_SPEED),
         default=1.0,
         metavar="SPEED",
         help="Of a run: divide the transfers of collectives by this; 2 for a network twice as "

@@ -12,7 +12,7 @@ import msgspec
 
 from stepscope.base import formatting
 from stepscope.base.errors import QueryError
-from stepscope.queries.statement import explanation, sql_name
+from stepscope.queries.statement import MOST_CHARACTERS, explanation, sql_name, table_names
 from stepscope.readers.child_process import PLAIN_MEMORY, program
 from stepscope.render import table_parquet
 from stepscope.render.table_export import schema_of
@@ -21,7 +21,7 @@ from stepscope.tables import all_tables
 if TYPE_CHECKING:
     from stepscope.queries.sandbox import SandboxOutcome, SandboxRequest, TableSource
 
-MOST_CHARACTERS = 2_000
+MOST_ERROR_CHARACTERS = 2_000
 """Shown end of an unexpected error."""
 LEAST_MEMORY_BYTES = 128 * 2**20
 
@@ -74,15 +74,23 @@ def run_query(
     return QueryResult(rows=rows, row_count=outcome.row_count, is_counted=outcome.is_counted)
 
 
-def check_query(sql: str, limits: QueryLimits) -> None:
-    """Check a query's tables and columns, before traces are read.
+def check_query(sql: str, limits: QueryLimits) -> tuple[str, ...]:
+    """Check a query, before traces are read; return the public tables whose rows it reads.
 
     Raises:
-        QueryError: it cannot run.
+        QueryError: it is not one statement that reads, or cannot run.
     """
+    if len(sql) > MOST_CHARACTERS:
+        msg = f"the query is longer than {MOST_CHARACTERS:,} characters"
+        raise QueryError(msg)
+    if sql != sql.encode(errors="replace").decode():
+        msg = "the query is not UTF-8"
+        raise QueryError(msg)
     with tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True) as folder:
         request = _request(sql, limits, {}, str(Path(folder, "rows.arrow")))
-        _run(msgspec.structs.replace(request, is_only_checked=True), limits)
+        outcome = _run(msgspec.structs.replace(request, is_only_checked=True), limits)
+    names = (table_names().get(name.lower()) for name in outcome.tables)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def _request(
@@ -119,7 +127,7 @@ def _run(request: "SandboxRequest", limits: QueryLimits) -> "SandboxOutcome":
         msg = f"the query took longer than {limits.seconds:g} s"
         raise QueryError(msg) from None
     if done.returncode > 0:
-        msg = f"the query failed: {done.stderr.decode(errors='replace')[-MOST_CHARACTERS:]}"
+        msg = f"the query failed: {done.stderr.decode(errors='replace')[-MOST_ERROR_CHARACTERS:]}"
         raise QueryError(msg)
     if done.returncode < 0:
         outcome = SandboxOutcome(is_memory=True)

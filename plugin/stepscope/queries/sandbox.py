@@ -2,11 +2,14 @@
 
 The request arrives on stdin, the outcome leaves on stdout, and rows go into a file in Arrow's
 format. A process can be killed and its memory bounded; DuckDB's own limits cover neither the lists
-and texts that a query makes nor constants, which are computed before a query can be interrupted.
+and texts that a query makes, nor constants, which are computed before a query can be interrupted,
+nor its parser, whose memory can grow exponentially with the depth of a query.
 """
 
 import os
+import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from threading import Timer
 from typing import Any
@@ -29,6 +32,11 @@ CONFIGURATION = {
     "python_enable_replacements": "false",  # variables of this program are no tables
     "temp_directory": "",
 }
+ONLY_READING = (
+    "a query is one statement that reads: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, SHOW, "
+    "or EXPLAIN of one of them"
+)
+EXPLAIN = re.compile(r"\s*explain\s+(analyze\b\s*|\([^)]*\)\s*)?", re.IGNORECASE)
 SQL_TYPES = {
     "bool": "BOOLEAN",
     "double": "DOUBLE",
@@ -60,13 +68,15 @@ class SandboxRequest(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     threads: int
     is_only_checked: bool = False
-    """Whether only names and types are checked."""
+    """Whether only the statement, names and types are checked."""
 
 
 class SandboxOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of rows, or DuckDB's message."""
+    """The number of rows, or a message, usually DuckDB's."""
 
     error: str = ""
+    tables: tuple[str, ...] = ()
+    """Names of the tables whose rows a checked query reads."""
     is_memory: bool = False
     """Whether the memory was insufficient."""
     row_count: int = 0
@@ -93,17 +103,25 @@ def outcome(request: SandboxRequest) -> SandboxOutcome:
         return SandboxOutcome(is_memory=True)
     except duckdb.Error as error:
         return SandboxOutcome(error=str(error), is_memory="bad_alloc" in str(error))
+    except RecursionError:
+        return SandboxOutcome(error="the query is nested too deeply")
 
 
 def _run(request: SandboxRequest) -> SandboxOutcome:
     connection = _database(request)
+    tables: tuple[str, ...] = ()
+    if request.is_only_checked:
+        selection = _selection(connection, request.sql)
+        if selection is None:
+            return SandboxOutcome(error=ONLY_READING)
+        tables = tuple(_base_tables(_syntax_tree(connection, selection)))
     try:
         relation = connection.sql(request.sql)
     except (duckdb.BinderException, duckdb.CatalogException):
         connection.execute(request.sql)  # its message has the position
         raise
     if request.is_only_checked or relation is None:
-        return SandboxOutcome()
+        return SandboxOutcome(tables=tables)
     reader = relation.to_arrow_reader(BATCH_ROWS)
     batches: list[Any] = []
     row_count = written_count = size_bytes = 0
@@ -117,6 +135,35 @@ def _run(request: SandboxRequest) -> SandboxOutcome:
             break
     _write(reader.schema, batches, request.output)
     return SandboxOutcome(row_count=row_count, is_counted=row_count <= MOST_COUNTED)
+
+
+def _selection(connection: duckdb.DuckDBPyConnection, sql: str) -> str | None:
+    """Return the one statement that reads, or that is explained; None if it is another."""
+    explained = EXPLAIN.match(sql)
+    statements = connection.extract_statements(sql)
+    is_one = len(statements) == 1
+    if is_one and statements[0].type == duckdb.StatementType.EXPLAIN and explained:
+        statements = connection.extract_statements(sql[explained.end() :])
+    is_reading = is_one and statements[0].type == duckdb.StatementType.SELECT
+    return statements[0].query if is_reading else None
+
+
+def _syntax_tree(connection: duckdb.DuckDBPyConnection, selection: str) -> Any:  # noqa: ANN401
+    rows = connection.execute("SELECT json_serialize_sql(?)", [selection]).fetchall()
+    return msgspec.json.decode(rows[0][0])
+
+
+def _base_tables(tree: Any) -> Iterator[str]:  # noqa: ANN401 (DuckDB's JSON)
+    """Yield the names of tables in a syntax tree, except those that are only described."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += reversed(node)
+        elif isinstance(node, dict) and node.get("show_type") != "DESCRIBE":
+            if node.get("type") == "BASE_TABLE":
+                yield node["table_name"]
+            waiting += reversed(node.values())
 
 
 def _database(request: SandboxRequest) -> duckdb.DuckDBPyConnection:

@@ -1,4 +1,4 @@
-"""A query as text: the check that it only reads, its tables, and hints for its mistakes."""
+"""A query as text: the names that it may use, and hints for its mistakes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,22 +6,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any
-
-import msgspec
 
 from stepscope.base.errors import QueryError, suggestion
 from stepscope.tables import all_tables
 
 MOST_CHARACTERS = 10_000
 INSTALL = 'pip install "stepscope[sql]"'
-ONLY_READING = (
-    "a query is one statement that reads: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, SHOW, "
-    "or EXPLAIN of one of them"
-)
 KEYWORDS = frozenset({"group"})
 """Names of columns that SQL reserves."""
-EXPLAIN = re.compile(r"\s*explain\s+(analyze\b\s*|\([^)]*\)\s*)?", re.IGNORECASE)
 UNKNOWN_TABLE = re.compile(
     r'Catalog Error: Table with name "?(?P<name>.+?)"? does not exist!(\nDid you mean [^\n]*)?'
 )
@@ -67,56 +59,6 @@ def table_names() -> Mapping[str, str]:
     """Return each table's name by the names that a query may use, in lower case."""
     names = {name: name for name in all_tables()}
     return MappingProxyType({sql_name(name): name for name in names} | names)
-
-
-def tables_of(sql: str) -> tuple[str, ...]:
-    """Return the public tables whose rows a query reads.
-
-    DuckDB only parses it here: nothing is computed.
-
-    Raises:
-        QueryError: it is not one statement that reads.
-    """
-    if len(sql) > MOST_CHARACTERS:
-        msg = f"the query is longer than {MOST_CHARACTERS:,} characters"
-        raise QueryError(msg)
-    names = (table_names().get(name.lower()) for name in _base_tables(_syntax_tree(sql)))
-    return tuple(dict.fromkeys(name for name in names if name is not None))
-
-
-def _syntax_tree(sql: str) -> Any:  # noqa: ANN401 (DuckDB's JSON)
-    import duckdb  # an extra
-
-    explained = EXPLAIN.match(sql)
-    try:
-        statements = duckdb.extract_statements(sql)
-        is_one = len(statements) == 1
-        if is_one and statements[0].type == duckdb.StatementType.EXPLAIN and explained:
-            statements = duckdb.extract_statements(sql[explained.end() :])
-        if not is_one or statements[0].type != duckdb.StatementType.SELECT:
-            raise QueryError(ONLY_READING)
-        with duckdb.connect(":memory:") as connection:
-            parameters = [statements[0].query]
-            rows = connection.execute("SELECT json_serialize_sql(?)", parameters).fetchall()
-        return msgspec.json.decode(rows[0][0])
-    except duckdb.Error as error:
-        raise QueryError(explanation(str(error), sql)) from error
-    except RecursionError:
-        msg = "the query is nested too deeply"
-        raise QueryError(msg) from None
-
-
-def _base_tables(tree: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield the names of tables in a syntax tree, except those that are only described."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += reversed(node)
-        elif isinstance(node, dict) and node.get("show_type") != "DESCRIBE":
-            if node.get("type") == "BASE_TABLE":
-                yield node["table_name"]
-            waiting += reversed(node.values())
 
 
 def explanation(message: str, sql: str) -> str:

@@ -6,6 +6,7 @@ recorded, else at the start of the trace file, since GitHub requires a location.
 several traces of a run is one result.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ KINDS: dict[Status, str] = {
     "not-applicable": "notApplicable",
 }
 BASELINE = {"new": "new", "worse": "updated", "unchanged": "unchanged"}
+LINK = re.compile(r"(?<!\\)(\\*)\]\(")
 FINGERPRINT = "stepscopeFinding/v1"
 OUTCOME_FIELDS = (
     *("category", "severity", "confidence", "effort", "risk", "claim", "evidence", "tables"),
@@ -100,8 +102,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
 
 
 def _text(*sentences: str) -> str:
-    """Return a message with link syntax escaped (§3.11.6)."""
-    return phrases.sentences(*sentences).replace("](", "\\](")
+    """Return a message with link syntax escaped (§3.11.6), also behind backslashes of a trace."""
+    return LINK.sub(r"\1\1\\](", phrases.sentences(*sentences))
 
 
 # Rules

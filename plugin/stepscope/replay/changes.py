@@ -18,6 +18,9 @@ from stepscope.model.intervals import Intervals
 from stepscope.replay.edges import NEVER_NS, Edge
 from stepscope.replay.graph import ReplayGraph
 
+MOST_SUM_NS = 2**62
+"""Largest sum of a graph's weights."""
+
 
 class Change(ABC):
     """A difference between the recorded program and the simulated one."""
@@ -232,9 +235,10 @@ class Stretches(NamedTuple):
 
 
 def _scaled(weight_ns: Ints, edges: Ints, factor: float | Floats) -> Ints:
-    """Return the weights with those of some edges multiplied."""
+    """Return the weights with those of some edges multiplied, so far as 64 bits hold their sum."""
     scaled = weight_ns.copy()
-    scaled[edges] = np.rint(weight_ns[edges] * factor)
+    most_ns = MOST_SUM_NS // max(1, len(weight_ns))
+    scaled[edges] = np.minimum(np.rint(weight_ns[edges] * factor), most_ns)
     return scaled
 
 

@@ -20,6 +20,7 @@ from stepscope.replay.points import chain_of_calls
 from stepscope.replay.simulation import LOADING, Simulation, replay_error, simulate
 
 Target = Literal["kernels", "operators"]
+MOST_FACTOR = 100
 SCALE = re.compile(r"(kernels|operators):(.+)=(\d+(?:\.\d*)?|\.\d+)")
 
 
@@ -83,11 +84,14 @@ def parse_scale(text: str) -> Scale:
     """Return the scale that a text such as `kernels:*gemm*=0.5` describes.
 
     Raises:
-        UsageError: it has another form.
+        UsageError: it has another form, or its factor is too large.
     """
     match = SCALE.fullmatch(text)
     if not match:
         msg = f"{text!r} is not of the form kernels:PATTERN=FACTOR or operators:PATTERN=FACTOR"
+        raise UsageError(msg)
+    if float(match[3]) > MOST_FACTOR:
+        msg = f"a factor is at most {MOST_FACTOR}: {text!r}"
         raise UsageError(msg)
     target: Target = "kernels" if match[1] == "kernels" else "operators"
     return Scale(target=target, pattern=match[2], factor=float(match[3]))

@@ -106,7 +106,7 @@ def _full_name(folder: str) -> str:
 
 def _run_name(root: str, folder: str) -> str:
     below = urls.relative(root, folder)
-    return below or urls.name(root) or urls.redacted(root)
+    return urls.displayed(below) or urls.name(root) or urls.redacted(root)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ def _trace_file(folder: str, name: str, run: str, listed: FileStamp | None) -> T
     if match is None:
         return None
     path = urls.join(folder, name)
-    worker = match["worker"] or "worker"
+    worker = urls.displayed(match["worker"]) or "worker"
     return TraceFile(
         id=_identifier(path), path=path, run=run, worker=worker, span="1", listed=listed
     )

@@ -16,16 +16,14 @@ from stepscope.api.endpoint import Binary, Query, trace_endpoint
 from stepscope.api.endpoints.downloads import CHROME_TRACE
 from stepscope.api.messages import Response
 from stepscope.api.packed_files import packed
-from stepscope.base.errors import UsageError
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace
 from stepscope.render import prediction as rendered
 from stepscope.render import simulated_trace
 from stepscope.replay.simulated_lanes import Blocks, step_lanes
 from stepscope.replay.simulation import Simulation, simulate
-from stepscope.replay.what_if import Prediction, Scale, WhatIf, changes_of, parse_scale
+from stepscope.replay.what_if import MOST_FACTOR, Prediction, WhatIf, changes_of, parse_scale
 
-MOST_FACTOR = 100
 MOST_SCALES = 50
 MOST_NAMES = 4_000
 MOST_WORKERS = 1_000
@@ -218,19 +216,11 @@ def _differences(query: WhatIfQuery) -> WhatIf:
     return WhatIf(
         host=query.host,
         device=query.device,
-        scales=tuple(map(_scale, query.scale)),
+        scales=tuple(map(parse_scale, query.scale)),
         is_unblocked=query.no_waits,
         workers=query.workers,
         cores=query.cores,
     )
-
-
-def _scale(text: str) -> Scale:
-    scale = parse_scale(text)
-    if scale.factor > MOST_FACTOR:
-        msg = f"a factor is at most {MOST_FACTOR}: {text!r}"
-        raise UsageError(msg)
-    return scale
 
 
 def _message(prediction: Prediction) -> WhatIfStep:
