@@ -149,7 +149,10 @@ def main() -> int:
     arguments = options()
     pythons = list(installed_pythons())
     if arguments.python:
-        pythons = [python for path in arguments.python if (python := python_at(path))]
+        found = {path: python_at(path) for path in arguments.python}
+        if missing := [path for path, python in found.items() if python is None]:
+            sys.exit(f"no Python 3.11 or later runs at {', '.join(missing)}")
+        pythons = [python for python in found.values() if python]
     uv("build", "-q", "--sdist", "-o", FOLDER, ".")
     sdist = max(FOLDER.glob("*.tar.gz"), key=lambda path: path.stat().st_mtime)
     row(["Python", "dependencies", *SHOWN, "scanner", "core tests"])
