@@ -73,6 +73,12 @@ def test_an_elementwise_operator_reads_each_input_and_writes_the_broadcast_resul
     assert work.flops == elements
 
 
+def test_a_number_of_thousands_of_digits_is_no_failure() -> None:
+    values = ["", f"[{'9' * 5000}]", "False", ""]
+    types = ["float", "", "Scalar", ""]
+    assert _of("aten::sum", [[3, 4], [], [], []], types, values).moved_bytes
+
+
 def test_in_place_is_read_and_written_and_filled_is_written_only() -> None:
     side = [[6, 5], [6, 5], []]
     kinds = ["float", "float", "Scalar"]

@@ -11,6 +11,7 @@ from stepscope.analyses.communication.rank_assignment import (
     ranks_of_names,
     recorded_ranks,
 )
+from stepscope.analyses.communication.rank_summary import rank_summary
 
 
 def _evidence(worker: str, **more: Any) -> RankEvidence:
@@ -119,3 +120,9 @@ def test_real_runs_have_ranks() -> None:
     if SHARED_TRACES.is_dir():
         [path] = (SHARED_TRACES / "hta/cpu_only").glob("*.gz")
         assert _told(rank_evidence(trace_at(path))) == [(34, "header", "high")]
+
+
+def test_shapes_beyond_all_numbers_have_a_limit() -> None:
+    dims = {"Input Dims": [[10**18] * 40]}
+    trace = trace_of([["cpu_op", "aten::mm", 0, 10, dims], ["cpu_op", "aten::mm", 20, 10, dims]])
+    assert rank_summary(trace).totals.element_count == 2 * 2.0**62

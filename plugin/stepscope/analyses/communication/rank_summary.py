@@ -34,6 +34,8 @@ UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
 POINT_TO_POINT = frozenset({"send", "recv"})
 NO_HOSTS = frozenset({"", "localhost", "localhost.localdomain"})
 """Names of machines without a configured name."""
+MOST_ELEMENTS = 2.0**62
+"""Of the inputs of one call; a damaged shape may have any number."""
 MOST_UNUSED = 64
 """Most unused groups in a summary: a header may list all groups of the job."""
 
@@ -237,7 +239,7 @@ def _element_count(trace: Trace, operators: Ints) -> float:
     shape = dims.codes.to_numpy()[operators]
     calls = np.bincount(shape[shape >= 0], minlength=len(dims.categories))
     elements = (
-        sum(prod(map(int, size.split(","))) for size in SHAPE.findall(text))
+        min(MOST_ELEMENTS, sum(prod(map(float, size.split(","))) for size in SHAPE.findall(text)))
         for text in dims.categories.astype(str)
     )
     return float(calls @ np.fromiter(elements, dtype=np.float64)) if calls.any() else np.nan

@@ -272,7 +272,7 @@ def _product(broadcast: _Broadcast, reduction: _Call, rows: Sequence[int]) -> _P
     rank, at = len(broadcast.result), DIMENSIONS[reduction.name]
     if reduction.arguments:
         text = reduction.arguments[at] if at < len(reduction.arguments) else ""
-        dimensions = [int(number) for number in re.findall(r"-?\d+", text)]
+        dimensions = [int(number) for number in re.findall(r"-?\d{1,19}", text)]
     else:  # not recorded; a reduction over all dimensions has no such argument
         dimensions = [rank - 1] if reduction.input_count > at else []
     reduced = {number % rank for number in dimensions}

@@ -43,7 +43,7 @@ LEAST_REPEATED = 0.25
 """Fraction of launches like another one of the capture: an equal number of nodes is no proof."""
 LEAST_EAGER = 10
 """Nodes of a graph that is matched with eager launches: a short one may look like another."""
-ELEMENTWISE = re.compile(r"\b(?:index_)?elementwise_kernel<(\d+), (\d+),")
+ELEMENTWISE = re.compile(r"\b(?:index_)?elementwise_kernel<(\d{1,9}), (\d{1,9}),")
 """Threads per block and elements per thread (PyTorch's `Loops.cuh`, `IndexKernel.cu`)."""
 Match = tuple[Launches, Ints]
 """A recording, and the launch of each node in it, or -1."""
@@ -250,7 +250,7 @@ def _elements(name: str, grid: str, block: str | None) -> range | None:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", text)]
+    return [int(number) for number in re.findall(r"\d{1,19}", text)]
 
 
 @lru_cache(maxsize=4096)

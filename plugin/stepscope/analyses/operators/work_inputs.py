@@ -191,7 +191,7 @@ class Inputs:
         text = self.value(index)
         if not re.fullmatch(r"\[?[-\d, ]*\]?", text):
             raise UnknownWorkError
-        return [int(number) for number in re.findall(r"-?\d+", text)]
+        return [int(number) for number in re.findall(r"-?\d{1,19}", text)]
 
 
 @dataclass(frozen=True, kw_only=True)
