@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { shellWord } from '../core/shell_word';
 import { Code } from './code';
 
 /** A folder of a run below the log directory; a folder that nobody knows is relative. */
@@ -30,7 +31,7 @@ export function RecordHint({ logFolder = '' }: Props): ReactNode {
   return (
     <>
       <Code
-        code={`stepscope record --log-dir ${JSON.stringify(folder)} -- python train.py`}
+        code={`stepscope record --log-dir ${shellWord(folder)} -- python train.py`}
         language="shell"
       />
       <p>Or in the script:</p>

@@ -1,5 +1,6 @@
 /** The simulated changes: in the URL, as parameters of a request, as a command. Pure. */
 import type { WhatIfQuery } from '../../api/types.gen';
+import { shellWord } from '../../core/shell_word';
 import type { OptionChanges } from '../../state/option';
 
 export type Target = 'kernels' | 'operators';
@@ -120,18 +121,15 @@ export function withScale(changes: Changes, target: Target, pattern: string): Ch
   return { ...changes, scales: [...scales, { target, pattern, factor: 0.5 }] };
 }
 
-const quoted = (text: string): string =>
-  /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-
 /** The same simulation on the command line. */
 export function commandOf(changes: Changes, file: string): string {
   const { host, device, hasNoWaits, scales, workers, cores, fixes } = changes;
   return [
-    `stepscope whatif ${quoted(file)}`,
+    `stepscope whatif ${shellWord(file)}`,
     ...(fixes.length === 0 ? [] : [`--fix ${fixes.join(',')}`]),
     ...(host === 1 ? [] : [`--host ${host}`]),
     ...(device === 1 ? [] : [`--device ${device}`]),
-    ...scales.map((scale) => `--scale ${quoted(textOf(scale))}`),
+    ...scales.map((scale) => `--scale ${shellWord(textOf(scale))}`),
     ...(hasNoWaits ? ['--no-waits'] : []),
     ...(workers === null ? [] : [`--workers ${workers}`]),
     ...(cores === null ? [] : [`--cores ${cores}`]),
