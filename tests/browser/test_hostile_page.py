@@ -82,6 +82,7 @@ def test_no_view_of_the_page_lets_a_text_act(seen: Visit, sample: str) -> None:
     seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_no_view_of_a_shared_file_lets_a_text_act(
     browser: Browser, log: Path, tmp_path: Path
 ) -> None:

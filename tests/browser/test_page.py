@@ -295,6 +295,7 @@ def test_a_damaged_file_is_told_and_the_others_are_shown(
         seen.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_new_run_appears_without_a_restart(
     context: BrowserContext, few_samples: Path, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_every_view_of_every_scenario_shows_something_in_tensorboard(
     all_in_tensorboard.assert_clean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["synthetic_dataloader/fault", *all_but_brief("long_job", "one_slow_rank")]
 )
