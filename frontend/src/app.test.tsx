@@ -61,7 +61,7 @@ describe('an empty log directory', () => {
     renderInPage(<App />);
     expect(await screen.findByRole('heading', { name: 'No trace found in log' })).toBeTruthy();
     expect(screen.getByText(/files named <worker>/)).toBeTruthy();
-    expect(screen.getByText(/stepscope record --log-dir "log\/my_run" -- python/)).toBeTruthy();
+    expect(screen.getByText(/stepscope record --log-dir log\/my_run -- python/)).toBeTruthy();
     expect(screen.getByText(/stepscope.trace_handler\(/)).toBeTruthy();
   });
 
