@@ -125,6 +125,7 @@ def test_sizes_have_units_in_powers_of_1024(text: str, expected: int) -> None:
         ("STEPSCOPE_MEMORY", "1M", "less than 256M is too little"),
         ("STEPSCOPE_JOBS", "many", "must be a whole number above zero"),
         ("STEPSCOPE_JOBS", "0", "must be a whole number above zero"),
+        ("STEPSCOPE_JOBS", "\u0660", "must be a whole number above zero"),
         ("STEPSCOPE_CACHE_SIZE", "G", "must be a size, such as 8G"),
     ],
 )
@@ -139,6 +140,7 @@ def test_a_setting_beyond_all_machines_is_no_limit() -> None:
     huge = settings({"STEPSCOPE_JOBS": many, "STEPSCOPE_MEMORY": many, **limits})
     assert huge.memory_bytes == file_limits(limits).json_bytes == 2**60
     assert huge.jobs == file_limits(limits).events == 9 * 10**9
+    assert settings({"STEPSCOPE_JOBS": "0" * 1000 + "5"}).jobs == 5
     assert settings({}, response_seconds=10**30).response_seconds < threading.TIMEOUT_MAX
 
 

@@ -317,3 +317,10 @@ def test_signals_are_passed_on_and_the_status_is_the_scripts(
     assert process.stdout.read() == f"{number.name}\n"
     assert process.wait(LONG_SECONDS) == 7
     process.stdout.close()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300"])
+def test_a_recording_time_is_one_of_timers(seconds: str) -> None:
+    result = CliRunner().invoke(cli, ["record", "--seconds", seconds, "--", "true"])
+    assert result.exit_code == 2
+    assert "--seconds" in result.stderr

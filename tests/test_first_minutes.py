@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import stepscope
 from logs import write_run, write_trace
 from stepscope.cli import cli, output
+from stepscope.model.trace import Run
 from stepscope.rules import all_rules
 
 
@@ -246,5 +247,6 @@ def test_the_python_prompt_shows_runs_and_traces_in_a_line_and_results_as_text(l
     assert repr(run) == "<Run first run: 2 traces>"
     assert repr(run.workers[0]).startswith("<Trace a, span 1: ")
     assert repr(run.workers[0]).endswith(" events, cuda>")
+    assert repr(Run(name="\x1b[2J of others")) == "<Run \ufffd[2J of others: 0 traces>"
     advice = stepscope.advise(run)
     assert repr(advice) == str(advice)

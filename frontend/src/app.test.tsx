@@ -65,6 +65,15 @@ describe('an empty log directory', () => {
     expect(screen.getByText(/stepscope.trace_handler\(/)).toBeTruthy();
   });
 
+  it.each(['s3://bucket/log', 'a, b', 'trace.json.gz'])(
+    'that is no folder here is not recorded into: %s',
+    async (logdir) => {
+      answers.runs = { ...noRuns, logdir } satisfies Runs;
+      renderInPage(<App />);
+      expect(await screen.findByText(/record --log-dir log\/my_run -- python/)).toBeTruthy();
+    },
+  );
+
   it('is not called empty while it is looked through', async () => {
     answers.runs = { ...noRuns, scanning: true } satisfies Runs;
     renderInPage(<App />);

@@ -110,6 +110,9 @@ def test_the_command_that_recorded_a_trace_gets_options_instead() -> None:
     assert {each.flag: each.code for each in record_next(trace)}["memory"] == "--memory"
     [unmeasured] = [item for item in flags_off(trace) if item.kind == "no-memory"]
     assert unmeasured.remedy == "stepscope record --memory -- python train.py"
+    without_steps = trace_of([SHAPES, STACK], stepscope_recorder=recorder)
+    codes = {each.flag: each.code for each in record_next(without_steps)}
+    assert codes["steps"] == "--steps-from dataloader"
     [growth] = [of for of in advise_trace(trace).outcomes if of.rule == "memory-growth"]
     assert growth.remedy == "stepscope record --memory -- python train.py"
 

@@ -2,9 +2,12 @@ import type { ReactNode } from 'react';
 import { shellWord } from '../core/shell_word';
 import { Code } from './code';
 
-/** A folder of a run below the log directory; a folder that nobody knows is relative. */
+/** An address, several directories, or a file: no folder to record into. */
+const NO_FOLDER = /:\/\/|, |\.json(\.gz)?$|^$/;
+
+/** A folder of a run below the log directory; relative where that is no folder here. */
 const runFolder = (logFolder: string): string =>
-  `${logFolder === '' ? 'log' : logFolder.replace(/\/+$/, '')}/my_run`;
+  `${NO_FOLDER.test(logFolder) ? 'log' : logFolder.replace(/\/+$/, '')}/my_run`;
 
 const recordInto = (folder: string): string => `import stepscope
 from torch.profiler import profile, schedule

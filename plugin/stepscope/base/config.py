@@ -234,7 +234,8 @@ def _whole(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip().replace("_", "")
     if not text:
         return default
-    if not text.isdecimal() or not text.strip("0"):
+    digits = text.lstrip("0")
+    if not digits.isascii() or not digits.isdecimal():
         msg = f"{name} is {text!r}: it must be a whole number above zero"
         raise UsageError(msg)
-    return min(int(text[:MOST_DIGITS]), MOST_NUMBER)
+    return min(int(digits[:MOST_DIGITS]), MOST_NUMBER)

@@ -82,7 +82,7 @@ class DirectoryScan:
                     self._listings[directory] = {**before, **now}
                     self._adopt_so_far()
             if self.file_count == count and not self.is_cancelled:
-                problems = missing_files_problem(directory.path)
+                problems = missing_files_problem(directory)
         except UnreadableError as error:
             self._listings[directory] = {**before, **now}
             return [as_problem(error)]

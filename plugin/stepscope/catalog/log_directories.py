@@ -42,8 +42,9 @@ def stamped(files: Iterable[TraceFile]) -> list[StampedFile]:
     return existing
 
 
-def missing_files_problem(path: str) -> list[Problem]:
+def missing_files_problem(directory: LogDirectory) -> list[Problem]:
     """Return the problem of a path without files; empty for an empty folder."""
+    path = directory.path
     if storage.is_folder(path):
         return []
     try:
@@ -53,5 +54,6 @@ def missing_files_problem(path: str) -> list[Problem]:
     if is_file:
         message, remedy = "This is a file, not a folder.", "Pass the folder that contains it."
     else:
-        message, remedy = "There is no such folder.", "Check the path; it is scanned again."
+        noun = "file" if directory.is_file else "folder"
+        message, remedy = f"There is no such {noun}.", "Check the path; it is scanned again."
     return [Problem(path=redacted(path), message=message, remedy=remedy)]

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 Command = Callable[..., None]
+MOST_SECONDS = 1e9
+"""Largest time of an option: timers do not take more than a few centuries."""
 
 
 class NumberRange(click.FloatRange):

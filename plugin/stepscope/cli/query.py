@@ -11,7 +11,7 @@ import click
 
 from stepscope.cli import completion
 from stepscope.cli.file_reading import Effort, with_effort
-from stepscope.cli.options import NumberRange, with_options
+from stepscope.cli.options import MOST_SECONDS, NumberRange, with_options
 from stepscope.cli.output import is_coloured, print_content, width, write_message
 from stepscope.cli.selection import Selection, with_selection
 from stepscope.cli.table_reading import TableRequest, print_problems, read_tables
@@ -24,8 +24,6 @@ TEXT_ROWS = 40
 """Rows of text by default."""
 MOST_ROWS = 1_000_000
 MOST_BYTES = 2**30
-MOST_SECONDS = 1e9
-"""Largest `--timeout`: timers do not take more than a few centuries."""
 MEMORY_SHARE = 0.5
 """Fraction of the memory limit of traces, none of which is read meanwhile."""
 TO_STDOUT = "-"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stepscope.cli import completion
-from stepscope.cli.options import NumberRange
+from stepscope.cli.options import MOST_SECONDS, NumberRange
 from stepscope.cli.output import write_message
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--seconds",
-    type=NumberRange(min=0.1),
+    type=NumberRange(min=0.1, max=MOST_SECONDS),
     default=5.0,
     show_default=True,
     metavar="S",

@@ -10,6 +10,7 @@ from weakref import ref
 import pandas as pd
 
 from stepscope.base import interruption
+from stepscope.base.plain_text import plain
 from stepscope.dialects import Dialect
 from stepscope.ingest import EventColumns
 from stepscope.model.execution_trace_link import ExecutionTraceLink
@@ -215,7 +216,8 @@ class Trace:
 
     def __repr__(self) -> str:
         """Return one line, since the columns of a trace fill thousands."""
-        return f"<Trace {self.worker}, span {self.span}: {len(self):,} events, {self.dialect.name}>"
+        name = plain(f"{self.worker}, span {self.span}")
+        return f"<Trace {name}: {len(self):,} events, {self.dialect.name}>"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -228,7 +230,7 @@ class Run:
     def __repr__(self) -> str:
         """Return the name and the number of traces."""
         number = len(self.workers)
-        return f"<Run {self.name}: {number:,} trace{'' if number == 1 else 's'}>"
+        return f"<Run {plain(self.name)}: {number:,} trace{'' if number == 1 else 's'}>"
 
 
 def whole_number(value: object) -> int | None:

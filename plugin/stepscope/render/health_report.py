@@ -7,6 +7,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from stepscope.analyses.settings.record_command import COMMAND
 from stepscope.base import formatting
 from stepscope.base.formatting import capitalized
 from stepscope.base.plain_text import plain
@@ -116,7 +117,7 @@ def _terminal_file(file: FileHealth) -> Iterator[RenderableType]:
             _grid((missing.flag, plain(missing.why)) for missing in file.record_next)
         )
         yield Text(f"{NEXT_TIME}:", style="bold")
-        yield terminal.code(file.profile_call, "python")
+        yield terminal.code(file.profile_call, _language(file))
 
 
 def _grid(rows: Iterable[tuple[str, str]], style: str = "") -> Table:
@@ -161,7 +162,12 @@ def _markdown_file(file: FileHealth) -> Iterator[str]:
         for missing in file.record_next:
             yield f"| {escaped(missing.flag)} | {escaped(missing.why)} |"
         yield from ("", f"{NEXT_TIME}:", "")
-        yield from markdown_escape.fenced(file.profile_call, "python")
+        yield from markdown_escape.fenced(file.profile_call, _language(file))
+
+
+def _language(file: FileHealth) -> str:
+    """Return the language of what records more: of traces of `stepscope record`, its command."""
+    return "shell" if file.profile_call.startswith(COMMAND) else "python"
 
 
 def _markdown_item(item: HealthItem) -> Iterator[str]:

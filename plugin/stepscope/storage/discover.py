@@ -137,7 +137,11 @@ def page_of_file(path: str, prefix: str = "") -> tuple[Page, ...]:
     """Return a page with one trace file, of any name; `prefix` precedes its run's name."""
     file = _single(path)
     run = f"{prefix}/{file.run}" if prefix else file.run
-    return (Page(file_count=1, files=(replace(file, run=run),)),)
+    try:
+        count = int(storage.exists(path))
+    except OSError:  # reading it says why
+        count = 1
+    return (Page(file_count=count, files=(replace(file, run=run),)),)
 
 
 def sorted_files(files: Iterable[TraceFile]) -> list[TraceFile]:

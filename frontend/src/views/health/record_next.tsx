@@ -21,7 +21,10 @@ export function RecordNext({ worker }: { readonly worker: WorkerReport }): React
       title="Record next time"
       note="everything that this trace has, and what it lacks"
     >
-      <Code code={worker.profile_call} />
+      <Code
+        code={worker.profile_call}
+        language={worker.profile_call.startsWith('stepscope record') ? 'shell' : 'python'}
+      />
       <dl>
         {byCode(worker.record_next).map(([code, reasons]) => (
           <div key={code}>

@@ -144,7 +144,7 @@ FLAGS: tuple[Flag, ...] = (
 def record_next(trace: Trace) -> tuple[RecordNext, ...]:
     """Return the data that the trace lacks, each with the argument that records it."""
     return tuple(
-        RecordNext(flag=flag.name, why=flag.why, code=_code(trace, flag.argument))
+        RecordNext(flag=flag.name, why=flag.why, code=_code(trace, flag))
         for flag in FLAGS
         if flag.is_missing(trace)
     )
@@ -157,11 +157,13 @@ def profile_call(trace: Trace) -> str:
     Of a trace of `stepscope record`, it is the command with options for all of this data.
     """
     package, _ = _activity(trace)
-    missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
+    flags = [flag for flag in FLAGS if flag.is_missing(trace)]
     if is_of_command(trace):
         settings = recorded_settings(trace).profiler
-        missing |= {name for name in ("with_stack", "profile_memory") if getattr(settings, name)}
-        return command(*(option for name, option in OPTIONS.items() if name[:-5] in missing))
+        names = (name for name in ("with_stack", "profile_memory") if getattr(settings, name))
+        options = (*(OPTIONS[f"{name}=True"] for name in names), *map(_option, flags))
+        return command(*dict.fromkeys(filter(None, options)))
+    missing = {flag.argument for flag in flags}
     if "on_trace_ready" in missing:
         missing.add("schedule")  # whose `wait` the handler measures
     lines = [
@@ -188,9 +190,27 @@ def _arguments(trace: Trace) -> Iterator[str]:
     yield from (flag for flag in PRESERVED if trace.metadata.get(flag) in (1, True))
 
 
-def _code(trace: Trace, argument: str) -> str:
-    option = OPTIONS.get(f"{argument}=True", "") if is_of_command(trace) else ""
-    return option or _line(trace, argument)
+STEP_OPTIONS = {
+    "steps": "--steps-from dataloader",
+    "more-steps": f"--active {LEAST_STEPS}",
+    "waiting-steps": f"--skip {WAIT_COUNT}",
+}
+"""Option of `stepscope record` by flag."""
+
+
+def remedy_of(trace: Trace, flag: Flag) -> str:
+    """Return the remedy of a flag: of a trace of `stepscope record`, its command."""
+    option = _option(flag)
+    return command(option) if option and is_of_command(trace) else flag.remedy
+
+
+def _option(flag: Flag) -> str:
+    return STEP_OPTIONS.get(flag.name) or OPTIONS.get(f"{flag.argument}=True", "")
+
+
+def _code(trace: Trace, flag: Flag) -> str:
+    option = _option(flag) if is_of_command(trace) else ""
+    return option or _line(trace, flag.argument)
 
 
 def _line(trace: Trace, argument: str) -> str:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from stepscope.analyses.core.record_next import FLAGS
-from stepscope.analyses.settings.record_command import remedy_for
+from stepscope.analyses.core.record_next import FLAGS, remedy_of
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
 
@@ -18,7 +17,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
                 count=1,
                 nature="gap",
                 message=flag.message,
-                remedy=remedy_for(trace, flag.remedy),
+                remedy=remedy_of(trace, flag),
             )
 
 
