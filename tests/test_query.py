@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -471,6 +472,10 @@ def test_ctrl_c_ends_the_query(tmp_path: Path) -> None:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not children.read_text():
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        _, printed = process.communicate(timeout=20)
+        for _ in range(4):  # Python may lose one that comes in a callback, and prints that
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=5)
+                break
+        _, printed = process.communicate(timeout=5)
     assert (process.returncode, printed) == (130, "")
